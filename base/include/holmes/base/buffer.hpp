@@ -1,0 +1,110 @@
+#pragma once
+
+// Buffer is a handle to reference-counted memory, aligned to 64 bytes. Copying a handle copies no
+// bytes. What is shared is const: write access is handed out only while the handle is unique.
+// BufferPool recycles blocks, so that a steady state allocates nothing.
+//
+// Threads: handles may be copied and dropped on any thread, pools may be used from any thread.
+// One handle object belongs to one thread at a time. Handles may outlive their pool.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "holmes/base/result.hpp"
+
+namespace holmes {
+
+namespace detail {
+struct BufferBlock;
+struct PoolState;
+}  // namespace detail
+
+class Buffer {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+
+  Buffer() = default;
+  Buffer(const Buffer& other);
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer other) noexcept;
+  ~Buffer();
+
+  /// Memory outside any pool, uninitialised. Aborts when the system has none: use a pool where
+  /// running short is an operating error.
+  static Buffer allocate(std::size_t bytes);
+
+  explicit operator bool() const { return block_ != nullptr; }
+  std::size_t size() const;
+  const std::byte* data() const;
+  std::span<const std::byte> bytes() const { return {data(), size()}; }
+
+  /// No other handle to this memory exists.
+  bool unique() const;
+  /// Write access. Asserts unique().
+  std::span<std::byte> mutable_bytes();
+
+  /// The bytes as elements of T; the size must be a multiple of sizeof(T).
+  template <class T>
+  std::span<const T> as() const {
+    HOLMES_ASSERT(size() % sizeof(T) == 0, "buffer size is no multiple of the element size");
+    return {reinterpret_cast<const T*>(data()), size() / sizeof(T)};
+  }
+  template <class T>
+  std::span<T> mutable_as() {
+    auto bytes = mutable_bytes();
+    HOLMES_ASSERT(bytes.size() % sizeof(T) == 0, "buffer size is no multiple of the element size");
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+
+ private:
+  friend class BufferPool;
+  explicit Buffer(detail::BufferBlock* block) : block_(block) {}
+
+  detail::BufferBlock* block_ = nullptr;
+};
+
+/// A read-only part of a buffer that keeps it alive: what a sender hands to a transport.
+class BufferView {
+ public:
+  BufferView() = default;
+  BufferView(Buffer buffer) : buffer_(std::move(buffer)), size_(buffer_ ? buffer_.size() : 0) {}
+  BufferView(Buffer buffer, std::size_t offset, std::size_t size);
+
+  std::size_t size() const { return size_; }
+  std::span<const std::byte> bytes() const;
+  const Buffer& buffer() const { return buffer_; }
+  /// `size` bytes from `offset` of this view.
+  BufferView part(std::size_t offset, std::size_t size) const;
+
+ private:
+  Buffer buffer_;
+  std::size_t offset_ = 0;
+  std::size_t size_ = 0;
+};
+
+class BufferPool {
+ public:
+  struct Stats {
+    std::size_t bytes_held = 0;          ///< Taken from the system, lent out or kept for reuse.
+    std::size_t bytes_lent = 0;          ///< In buffers that somebody holds.
+    std::uint64_t buffers_lent = 0;      ///< Buffers that somebody holds.
+    std::uint64_t allocation_count = 0;  ///< Times the system was asked for memory, ever.
+  };
+
+  /// A pool that holds at most `bytes_max` bytes.
+  explicit BufferPool(std::size_t bytes_max);
+  ~BufferPool();
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  /// An uninitialised, unique buffer of exactly `bytes`; kOutOfResources when over the bound.
+  Result<Buffer> acquire(std::size_t bytes);
+  Stats stats() const;
+
+ private:
+  std::shared_ptr<detail::PoolState> state_;
+};
+
+}  // namespace holmes

@@ -1,0 +1,101 @@
+// Goal: memory is shared without copies, written only while unique, and recycled.
+#include "holmes/base/buffer.hpp"
+
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace holmes {
+namespace {
+
+TEST(Buffer, IsAlignedSizedAndShared) {
+  for (const std::size_t size : {0, 1, 63, 64, 65, 4096, 4097, 1 << 20}) {
+    Buffer buffer = Buffer::allocate(size);
+    EXPECT_EQ(buffer.size(), size);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % Buffer::kAlignment, 0U);
+    const Buffer copy = buffer;
+    EXPECT_EQ(copy.data(), buffer.data());
+    EXPECT_FALSE(buffer.unique());
+  }
+}
+
+TEST(Buffer, WriteAccessComesBackWithTheLastOtherHandle) {
+  Buffer buffer = Buffer::allocate(8 * sizeof(float));
+  buffer.mutable_as<float>()[7] = 2.5F;
+  {
+    const Buffer copy = buffer;
+    EXPECT_EQ(copy.as<float>()[7], 2.5F);
+  }
+  EXPECT_TRUE(buffer.unique());
+  const Buffer moved = std::move(buffer);
+  EXPECT_TRUE(moved.unique());
+}
+
+TEST(BufferDeathTest, WritingWhatIsSharedStops) {
+  Buffer buffer = Buffer::allocate(64);
+  const Buffer copy = buffer;
+  EXPECT_DEATH(buffer.mutable_bytes(), "shared");
+}
+
+TEST(BufferView, KeepsItsPart) {
+  Buffer buffer = Buffer::allocate(16);
+  for (std::size_t i = 0; i < 16; ++i) buffer.mutable_bytes()[i] = std::byte(i);
+  const BufferView part = BufferView(buffer, 4, 8).part(2, 3);
+  EXPECT_EQ(part.size(), 3U);
+  EXPECT_EQ(part.bytes()[0], std::byte{6});
+  EXPECT_EQ(BufferView(buffer).size(), 16U);
+  EXPECT_DEATH(BufferView(buffer, 10, 7), "beyond");
+}
+
+TEST(BufferPool, RecyclesAndCounts) {
+  BufferPool pool(1 << 20);
+  const std::byte* first = nullptr;
+  {
+    const Buffer buffer = *pool.acquire(5000);
+    first = buffer.data();
+    EXPECT_EQ(pool.stats().buffers_lent, 1U);
+  }
+  const Buffer again = *pool.acquire(4097);
+  EXPECT_EQ(again.data(), first);
+  EXPECT_EQ(again.size(), 4097U);
+  EXPECT_EQ(pool.stats().allocation_count, 1U);
+  EXPECT_EQ(pool.stats().buffers_lent, 1U);
+}
+
+TEST(BufferPool, RefusesMoreThanItsBound) {
+  BufferPool pool(8192);
+  const Buffer held = *pool.acquire(8192);
+  const auto refused = pool.acquire(1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfResources);
+}
+
+TEST(BufferPool, BuffersOutliveTheirPool) {
+  Buffer survivor;
+  {
+    BufferPool pool(1 << 20);
+    survivor = *pool.acquire(100);
+  }
+  survivor.mutable_bytes()[99] = std::byte{1};
+}
+
+TEST(BufferPool, MayBeUsedFromManyThreads) {
+  BufferPool pool(64 << 20);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&pool, t] {
+      for (std::size_t i = 0; i < 2000; ++i) {
+        Buffer buffer = *pool.acquire(64 + (i * 97 + static_cast<std::size_t>(t)) % 9000);
+        buffer.mutable_bytes()[0] = std::byte{1};
+        const Buffer copy = buffer;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(pool.stats().buffers_lent, 0U);
+  EXPECT_EQ(pool.stats().bytes_lent, 0U);
+}
+
+}  // namespace
+}  // namespace holmes
