@@ -1,0 +1,72 @@
+#pragma once
+
+// What a session tells its embedder, as values. Events arrive in order, on one thread.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "holmes/base/error.hpp"
+#include "holmes/base/ids.hpp"
+#include "holmes/base/units.hpp"
+#include "holmes/partition/plan.hpp"
+
+namespace holmes::actors {
+
+struct HostStarted {
+  HostId host;
+  std::string name;
+  int pid = 0;  ///< Of the host agent's process; 0 in simulation.
+};
+
+struct PlanInForce {
+  Generation generation;
+  Step first_step;  ///< The first step it will run (above 0 after a resume).
+  partition::Plan plan;
+};
+
+struct NicTraffic {
+  HostId host;
+  std::string nic;
+  std::uint64_t bytes_sent = 0;  ///< Since the start of the process.
+  std::uint64_t bytes_received = 0;
+};
+
+struct StepFinished {
+  Step step;
+  double loss = 0;           ///< Mean over the step's tokens, nats per token.
+  double gradient_norm = 0;  ///< Before clipping.
+  double learning_rate = 0;
+  Duration duration{};  ///< Since the step before finished.
+  std::uint64_t tokens = 0;
+  std::vector<NicTraffic> traffic;  ///< Latest counters known.
+};
+
+struct ValidationFinished {
+  Step step;  ///< Updates made before it.
+  double loss = 0;
+};
+
+struct CheckpointSaved {
+  Step step;  ///< Updates that it holds.
+  std::filesystem::path folder;
+};
+
+/// The one record that every failure message is made from.
+struct Incident {
+  std::string host;       ///< Who is at fault, by name; empty if nobody is known to be.
+  std::string nic;        ///< Where known.
+  std::string operation;  ///< What was going on, for example "reduce of step 12".
+  Step last_committed;
+  bool any_committed = false;
+  Error cause{ErrorCode::kInternal, ""};
+};
+/// "host b0 lost during reduce of step 12 (last committed step 11): connection closed by peer".
+std::string to_string(const Incident& incident);
+
+using Event = std::variant<HostStarted, PlanInForce, StepFinished, ValidationFinished,
+                           CheckpointSaved, Incident>;
+
+}  // namespace holmes::actors

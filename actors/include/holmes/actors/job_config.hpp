@@ -1,0 +1,81 @@
+#pragma once
+
+// One training job, as its TOML file and --set overrides say. config_keys.hpp lists every key with
+// its type, default and help; this is the value they fill.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "holmes/base/result.hpp"
+#include "holmes/model/gpt.hpp"
+#include "holmes/model/optimizer.hpp"
+#include "holmes/partition/cluster.hpp"
+#include "holmes/partition/plan.hpp"
+
+namespace holmes::actors {
+
+struct JobConfig {
+  struct Run {
+    std::filesystem::path folder = "runs/default";
+    std::string name = "holmes";
+    std::uint32_t keep = 3;              ///< Checkpoints kept.
+    std::uint64_t checkpoint_every = 0;  ///< Steps between checkpoints; 0: only at the end.
+  } run;
+  model::GptConfig model;
+  struct Data {
+    std::filesystem::path text;
+    std::string tokenizer = "bytes";
+    double validation = 0.05;               ///< Share of the text kept for validation.
+    std::uint64_t validate_every = 0;       ///< Steps between validations; 0: only at the end.
+    std::uint32_t validation_batches = 16;  ///< Micro-batches of one validation.
+  } data;
+  struct Train {
+    std::uint64_t steps = 100;
+    partition::JobShape shape;
+    std::uint32_t sequence = 256;
+    std::uint64_t seed = 1;
+    model::AdamW optimizer;
+    model::LearningRate learning_rate;
+    float clip_norm = 1.0F;
+  } train;
+  partition::PlanOptions parallel;
+  partition::Cluster
+      cluster;  ///< From [cluster] file; one host with one device where none is named.
+  struct Transport {
+    bool emulate = true;  ///< Local mode: hold NICs to the rates and latencies of the cluster file.
+    std::uint32_t port = 0;  ///< Of the coordinator; 0: any free one.
+  } transport;
+  struct Resilience {
+    std::uint32_t heartbeat_ms = 200;
+    std::uint32_t timeout_ms = 3000;  ///< A host that is silent for so long is lost.
+  } resilience;
+};
+
+struct ConfigSource {
+  std::filesystem::path file;
+  std::vector<std::string> overrides;  ///< "train.steps=100"
+};
+
+/// Reads and checks a job file and the cluster file it names (relative to the job file's folder).
+/// kInvalidArgument: "file:line: [section] key: what is wrong; what to do", with the nearest valid
+/// name for an unknown key.
+Result<JobConfig> load_job(const ConfigSource& source);
+
+/// Reads a cluster file alone.
+Result<partition::Cluster> load_cluster(const std::filesystem::path& file);
+
+/// The same from text, for fuzzing and tests; `name` stands for the file in errors.
+Result<partition::Cluster> parse_cluster(std::string_view text, const std::string& name);
+Result<JobConfig> parse_job(std::string_view text, const std::string& name,
+                            const std::vector<std::string>& overrides,
+                            const std::filesystem::path& folder);
+
+/// What the planner needs to know of the job's model.
+partition::ModelCost model_cost(const JobConfig& job);
+
+/// All keys with type, default and help, for `holmes train --keys` and the documentation.
+std::string describe_keys();
+
+}  // namespace holmes::actors

@@ -1,0 +1,72 @@
+#pragma once
+
+// A Session is one training job seen from the process that started it: it owns the coordinator,
+// has the host agents started, and reports typed events. `holmes train` and embedding services use
+// nothing else.
+//
+// Threads: methods may be called from any thread. `on_event` runs on one thread of the session's,
+// never inside a call, and must not block for long.
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "holmes/actors/events.hpp"
+#include "holmes/actors/job_config.hpp"
+#include "holmes/base/log.hpp"
+
+namespace holmes::actors {
+
+/// What an agent process must be told to find its job; passed on its command line.
+struct AgentInvitation {
+  HostId host;
+  std::string job;          ///< Job identity: a random name made for this run.
+  std::string coordinator;  ///< "127.0.0.1:29400"
+};
+
+/// How host agents come to life; implemented by the launcher (processes here, ssh and Slurm later).
+class AgentStarter {
+ public:
+  virtual ~AgentStarter() = default;
+  /// Starts one agent; returns its process id.
+  virtual Result<int> start(const AgentInvitation& invitation) = 0;
+};
+
+struct SessionOptions {
+  JobConfig job;
+  /// Continue from the newest whole checkpoint of the run folder (an error if there is none).
+  bool resume = false;
+  AgentStarter* starter = nullptr;
+  Logger log;
+  std::function<void(const Event&)> on_event;
+};
+
+enum class Outcome : std::uint8_t {
+  kFinished,     ///< All steps done, checkpoint saved.
+  kInterrupted,  ///< Stopped on request, checkpoint saved.
+  kFailed,
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+  /// Finishes the running step, saves a checkpoint and ends. Idempotent.
+  virtual void request_stop() = 0;
+  /// The starter saw an agent process end.
+  virtual void agent_exited(HostId host, int wait_status) = 0;
+  /// Blocks until the job has ended one way or another.
+  virtual Outcome wait() = 0;
+};
+
+/// Checks the job, plans, opens the coordinator's port and starts the agents.
+/// kInvalidArgument for everything that is wrong with the job before anything starts.
+Result<std::unique_ptr<Session>> start_session(SessionOptions options);
+
+struct AgentOptions {
+  AgentInvitation invitation;
+  Logger log;
+};
+/// Runs a host agent in this process until its job ends; returns the process's exit code.
+int run_agent(const AgentOptions& options);
+
+}  // namespace holmes::actors

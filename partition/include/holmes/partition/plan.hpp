@@ -1,0 +1,120 @@
+#pragma once
+
+// A plan says who trains what over which NICs: an immutable value that coordinator, agents and
+// simulator share. plan() is a pure function of its arguments.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "holmes/base/ids.hpp"
+#include "holmes/base/result.hpp"
+#include "holmes/partition/cluster.hpp"
+
+namespace holmes::partition {
+
+/// What the planner must know of a model: costs, no tensors. Block i is one transformer layer.
+struct ModelCost {
+  std::uint32_t blocks = 0;
+  double block_flops = 0;  ///< Forward, one sample.
+  double embedding_flops = 0;
+  double head_flops = 0;
+  std::uint64_t block_parameters = 0;
+  std::uint64_t embedding_parameters = 0;
+  std::uint64_t head_parameters = 0;
+  std::uint64_t edge_bytes = 0;  ///< Activation between stages, one sample.
+  friend bool operator==(const ModelCost&, const ModelCost&) = default;
+};
+
+/// Constants of a job that shape its plan (never those of the cluster).
+struct JobShape {
+  std::uint32_t batch = 8;             ///< Samples of a step.
+  std::uint32_t micro_batch = 1;       ///< Samples of a micro-batch.
+  std::uint32_t reduction_leaves = 0;  ///< 0: the default of default_reduction_leaves().
+  std::uint32_t micro_batch_count() const { return batch / micro_batch; }
+  friend bool operator==(const JobShape&, const JobShape&) = default;
+};
+/// The largest power of two that divides batch / micro_batch, at most 8.
+std::uint32_t default_reduction_leaves(const JobShape& job);
+
+enum class Strategy : std::uint8_t { kMegatron, kHolmes };
+enum class ScheduleKind : std::uint8_t { k1F1B };
+
+struct PlanOptions {
+  Strategy strategy = Strategy::kHolmes;
+  ScheduleKind schedule = ScheduleKind::k1F1B;
+  std::uint32_t pipeline = 0;  ///< 0: one stage for each cluster (holmes), else what was asked.
+  std::uint32_t data = 0;      ///< 0: devices / pipeline.
+  double alpha = 1.0;          ///< Of the paper's partition formula.
+};
+
+/// A run of leaves [first, last] that one replica computes.
+struct LeafRange {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  friend bool operator==(const LeafRange&, const LeafRange&) = default;
+};
+struct Share {
+  DeviceId device;
+  LeafRange leaves;
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
+struct StagePlan {
+  std::uint32_t first_block = 0;  ///< Blocks [first_block, last_block]; the first stage also has
+  std::uint32_t last_block = 0;   ///< the embedding, the last one the head.
+  std::vector<Share> shares;      ///< In leaf order; together they cover all leaves once.
+  friend bool operator==(const StagePlan&, const StagePlan&) = default;
+};
+
+enum class GroupKind : std::uint8_t {
+  kData,  ///< Replicas of one stage.
+  kTied,  ///< First and last stage: they exchange the tied embedding.
+  kVote,  ///< All members: the exchange of gradient norms that commits a step.
+};
+struct Group {
+  GroupKind kind = GroupKind::kData;
+  std::vector<DeviceId> devices;
+  std::vector<FabricId> paths;  ///< Fabrics in the order in which they are tried; empty: one host.
+  std::string reason;           ///< Why this fabric, for people.
+  friend bool operator==(const Group&, const Group&) = default;
+};
+struct Edge {
+  StageIndex from_stage;
+  StageIndex to_stage;
+  std::vector<FabricId> paths;
+  std::string reason;
+  friend bool operator==(const Edge&, const Edge&) = default;
+};
+
+struct Plan {
+  Strategy strategy = Strategy::kHolmes;
+  ScheduleKind schedule = ScheduleKind::k1F1B;
+  JobShape job;  ///< With reduction_leaves resolved.
+  std::vector<StagePlan> stages;
+  std::vector<Group> groups;
+  std::vector<Edge> edges;
+  friend bool operator==(const Plan&, const Plan&) = default;
+
+  /// An empty plan stops the job: nobody trains.
+  bool empty() const { return stages.empty(); }
+  std::uint32_t leaf_of(MicroBatch micro_batch) const;
+  /// Who computes `micro_batch` at `stage`.
+  DeviceId owner(StageIndex stage, MicroBatch micro_batch) const;
+  /// Micro-batches of `device` at `stage`, ascending.
+  std::vector<MicroBatch> micro_batches(StageIndex stage, DeviceId device) const;
+  /// All devices that train, by stage, then leaf order: their index here is the member number.
+  std::vector<DeviceId> members() const;
+};
+
+/// kInvalidArgument says which degree does not divide what, or which hosts share no fabric.
+Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape& job,
+                  const PlanOptions& options);
+
+/// What every plan must satisfy, whoever made it: called on plans that come over the wire too.
+Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks);
+
+/// Human text: stages, groups, edges, and why.
+std::string explain(const Plan& plan, const Cluster& cluster);
+
+}  // namespace holmes::partition
