@@ -25,6 +25,8 @@ class TokenFile {
   virtual void read(std::uint64_t first, std::span<std::int32_t> out) const = 0;
   /// XXH3-128 of the file's content, in hexadecimal: part of a job's constants.
   virtual const std::string& hash() const = 0;
+  /// The path, for messages.
+  virtual const std::string& name() const = 0;
 };
 
 /// Opens `text` as bytes, one token each (vocabulary 256). kInvalidArgument when missing or empty.
@@ -41,7 +43,7 @@ struct Split {
   TokenRange validation;
 };
 /// The last `validation_share` of the tokens is kept for validation. kInvalidArgument when either
-/// part is too short for one sample of `sequence` + 1 tokens.
+/// part is too short for one sample of `sequence` + 1 tokens; the message names the file.
 Result<Split> split(const TokenFile& file, double validation_share, std::uint32_t sequence);
 
 /// Which samples a step uses. A sample is `sequence` + 1 consecutive tokens; samples do not overlap
@@ -64,9 +66,35 @@ class SampleOrder {
 };
 
 /// Fills tokens and targets (both B*T) of micro-batch `micro_batch` of `step`: targets are the
-/// tokens one further.
+/// tokens one further. Micro-batch k of B = `samples` takes indices k*B .. k*B + B-1 of the step.
 void fill_micro_batch(const TokenFile& file, const SampleOrder& order, Step step,
                       MicroBatch micro_batch, std::uint32_t samples, std::uint32_t sequence,
                       std::span<std::int32_t> tokens, std::span<std::int32_t> targets);
+
+/// The samples of a validation: `micro_batches` of `samples` each, always the same ones, in the
+/// same order, whatever the seed or step. Of the S samples in `range`, use u of U takes sample
+/// floor(u * S / U): spread evenly over the range, and distinct as long as U <= S (beyond that each
+/// sample is used floor(U / S) or ceil(U / S) times).
+class ValidationOrder {
+ public:
+  ValidationOrder(TokenRange range, std::uint32_t sequence, std::uint32_t micro_batches,
+                  std::uint32_t samples);
+  std::uint32_t sequence() const { return sequence_; }
+  std::uint32_t samples() const { return samples_; }
+  /// First token of sample `index` (0 .. samples-1) of validation micro-batch `micro_batch`.
+  std::uint64_t first_token(MicroBatch micro_batch, std::uint32_t index) const;
+
+ private:
+  TokenRange range_;
+  std::uint32_t sequence_;
+  std::uint32_t samples_;
+  std::uint64_t use_count_;
+  std::uint64_t sample_count_;
+};
+
+/// Fills tokens and targets (both B*T) of one validation micro-batch.
+void fill_validation_micro_batch(const TokenFile& file, const ValidationOrder& order,
+                                 MicroBatch micro_batch, std::span<std::int32_t> tokens,
+                                 std::span<std::int32_t> targets);
 
 }  // namespace holmes::model
