@@ -45,11 +45,26 @@ struct MicroBatchShape {
   std::uint32_t tokens = 0;
 };
 
-/// Computes operators; one for each device, used by its compute thread only.
+/// Computes the layers' operators and owns their scratch memory: one for each device. Used by one
+/// thread at a time, any one.
 class Engine {
  public:
   virtual ~Engine() = default;
+  virtual std::unique_ptr<Layer> make_embedding(const GptConfig& config,
+                                                const MicroBatchShape& shape) = 0;
+  virtual std::unique_ptr<Layer> make_block(const GptConfig& config, const MicroBatchShape& shape,
+                                            std::uint32_t index) = 0;
+  virtual std::unique_ptr<Layer> make_head(const GptConfig& config,
+                                           const MicroBatchShape& shape) = 0;
+  /// Logits of the next token for each of n positions, for generation and tests: `input` is what
+  /// the head gets there (n x C), `out` n x vocabulary (without padding).
+  virtual void logits(const GptConfig& config, std::span<const float> head_parameters,
+                      std::span<const float> input, std::span<float> out) = 0;
 };
+
+/// To be called first on a thread that computes layers: libraries use one thread from there on.
+/// (Exact mode needs it, since a sum cut for two threads has other bits.)
+void prepare_compute_thread();
 
 /// oneDNN and vectorised kernels, one thread.
 std::unique_ptr<Engine> make_cpu_engine();
