@@ -40,7 +40,7 @@ struct BulkTag {
   friend auto operator<=>(const BulkTag&, const BulkTag&) = default;
 };
 
-/// "activation of step 3, micro-batch 5, stage 0 (device 1 to device 2)": for errors and logs.
+/// "activation of step 3, micro-batch 5, stage 0 (device 1 to device 2, generation 1)": for errors.
 std::string to_string(const BulkTag& tag);
 
 /// Type and shape of a payload, checked against what the receiver reserved for.

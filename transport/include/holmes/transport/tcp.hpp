@@ -1,0 +1,67 @@
+#pragma once
+
+// The tcp backend: a Context is one local address. A link is two sockets, one for control messages
+// and credits, one for bulk chunks, so that control never waits behind bulk.
+//
+// EventLoop is an Executor with one thread; any number of contexts share it. Contexts, listeners
+// and connections belong to its thread. It must be destroyed after the contexts that use it;
+// connections may outlive both and then only report that they are closed.
+
+#include <memory>
+#include <string>
+
+#include "holmes/base/log.hpp"
+#include "holmes/transport/connection.hpp"
+
+namespace holmes::transport {
+
+namespace tcp {
+struct LoopState;
+}
+
+class EventLoop final : public Executor {
+ public:
+  EventLoop();
+  ~EventLoop() override;  ///< stop(), then join().
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  /// Runs tasks on a thread of its own. Once.
+  void start();
+  /// From any thread, idempotent. All connections close, what they complete still runs, then the
+  /// loop ends. Later tasks are dropped, and timers do not fire.
+  void stop();
+  /// Waits for the thread's end. Not from the loop's own thread.
+  void join();
+  bool on_loop_thread() const;
+
+  /// Instead of start(): runs tasks on the calling thread until `done` is true after one of them
+  /// (result: true) or `limit` has passed (false). For tests and small tools.
+  bool run_until(const std::function<bool()>& done, Duration limit);
+
+  void post(Task task) override;
+  TimerId post_after(Duration delay, Task task) override;
+  void cancel(TimerId timer) override;
+  const Clock& clock() const override;
+
+ private:
+  friend std::unique_ptr<Context> make_tcp_context(EventLoop&, struct TcpOptions);
+
+  std::shared_ptr<tcp::LoopState> state_;
+};
+
+struct TcpOptions {
+  /// Address that dialled sockets are bound to; empty: the system's choice.
+  std::string local_address;
+  /// XXH3-64 over every bulk chunk that is sent. Control messages always have one.
+  bool checksum = false;
+  /// Time that a peer has to say hello; a slower one is refused.
+  Duration handshake_deadline = std::chrono::seconds(5);
+  Logger logger;
+};
+
+/// Context::listen takes "address:port" with an IPv4 address ("127.1.2.1:0") or an IPv6 one in
+/// brackets; port 0 asks for any free port.
+std::unique_ptr<Context> make_tcp_context(EventLoop& loop, TcpOptions options);
+
+}  // namespace holmes::transport
