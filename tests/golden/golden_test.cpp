@@ -1,0 +1,168 @@
+// Goal: each engine computes the same model as PyTorch. Method: a tiny GPT-2 whose numbers were
+// made in double precision by make_golden.py; every logit, loss and gradient, and the weights after
+// three clipped AdamW steps of two micro-batches each. The padding rows of the tables are filled
+// with numbers that would be seen at once if anything read them.
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "whole_model.hpp"
+
+namespace holmes::model {
+namespace {
+
+constexpr GptConfig kConfig = {.layers = 2,
+                               .heads = 2,
+                               .channels = 16,
+                               .sequence = 8,
+                               .vocabulary = 27,
+                               .vocabulary_padding = 16};
+constexpr MicroBatchShape kShape = {.samples = 2, .tokens = 8};
+constexpr std::size_t kSteps = 3;
+constexpr std::size_t kMicroBatches = 2;
+constexpr AdamW kAdamW = {.beta1 = 0.9F, .beta2 = 0.95F, .epsilon = 1e-5F, .weight_decay = 0.1F};
+constexpr float kLearningRate = 1e-2F;
+constexpr double kMaxNorm = 0.5;
+constexpr float kPaddingValue = 100;
+
+/// The stored numbers, by name.
+class GoldenFile {
+ public:
+  GoldenFile() {
+    std::ifstream file(HOLMES_GOLDEN_FILE, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+    std::uint64_t header_bytes = 0;
+    std::memcpy(&header_bytes, bytes_.data(), sizeof header_bytes);
+    const auto data = bytes_.begin() + sizeof header_bytes;
+    data_ = sizeof header_bytes + header_bytes;
+    header_ = nlohmann::json::parse(data, data + static_cast<std::ptrdiff_t>(header_bytes));
+  }
+  template <class T>
+  std::vector<T> get(const std::string& name) const {
+    const auto& entry = header_.at(name);
+    const std::size_t begin = entry.at("data_offsets")[0];
+    const std::size_t end = entry.at("data_offsets")[1];
+    std::vector<T> values((end - begin) / sizeof(T));
+    std::memcpy(values.data(), bytes_.data() + data_ + begin, end - begin);
+    return values;
+  }
+
+ private:
+  std::vector<char> bytes_;
+  std::size_t data_ = 0;
+  nlohmann::json header_;
+};
+
+struct EngineCase {
+  const char* name;
+  std::unique_ptr<Engine> (*make)();
+};
+
+class Golden : public testing::TestWithParam<EngineCase> {
+ protected:
+  Golden() : engine_(GetParam().make()), model_(kConfig, kShape, *engine_) {
+    prepare_compute_thread();
+    for (auto& each : model_.layers()) {
+      each.parameters.fill(kPaddingValue);
+      for (const auto& spec : each.layer->parameters()) {
+        const auto values = golden_.get<float>("initial/" + spec.name);
+        std::copy(values.begin(), values.end(), each.parameters.span().data() + spec.offset);
+      }
+    }
+  }
+
+  std::span<const std::int32_t> micro_batch(const std::vector<std::int32_t>& all, std::size_t step,
+                                            std::size_t index) const {
+    const std::size_t rows = std::size_t{kShape.samples} * kShape.tokens;
+    return std::span(all).subspan((step * kMicroBatches + index) * rows, rows);
+  }
+
+  /// Loss of each micro-batch; gradients are left in the model.
+  std::vector<float> accumulate(std::size_t step) {
+    model_.zero_gradients();
+    std::vector<float> losses;
+    for (std::size_t i = 0; i < kMicroBatches; ++i) {
+      const auto tokens = micro_batch(tokens_, step, i);
+      const auto targets = micro_batch(targets_, step, i);
+      losses.push_back(model_.forward(tokens, targets));
+      model_.backward(tokens, targets, 1.0F / kMicroBatches);
+    }
+    return losses;
+  }
+
+  /// Each tensor of `arrays` against the stored "prefix/name", except the embedding's tied copy.
+  void expect_tensors(const std::string& prefix, Floats OwnedLayer::*arrays, float tolerance) {
+    for (auto& each : model_.layers())
+      for (const auto& spec : each.layer->parameters()) {
+        if (spec.tied_copy) continue;
+        const auto expected = golden_.get<float>(prefix + spec.name);
+        ASSERT_LE(expected.size(), spec.count);
+        const float* actual = (each.*arrays).span().data() + spec.offset;
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          EXPECT_NEAR(actual[i], expected[i], tolerance) << prefix << spec.name << " element " << i;
+      }
+  }
+
+  const GoldenFile golden_;
+  const std::vector<std::int32_t> tokens_ = golden_.get<std::int32_t>("tokens");
+  const std::vector<std::int32_t> targets_ = golden_.get<std::int32_t>("targets");
+  std::unique_ptr<Engine> engine_;
+  WholeModel model_;
+};
+
+TEST_P(Golden, LogitsOfEveryPosition) {
+  model_.forward(micro_batch(tokens_, 0, 0), micro_batch(targets_, 0, 0));
+  const auto expected = golden_.get<float>("logits");
+  std::vector<float> logits(expected.size());
+  engine_->logits(kConfig, model_.head().parameters.span(), model_.head_input(), logits);
+  for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], expected[i], 4e-6F) << i;
+}
+
+TEST_P(Golden, LogitsOfTheLastPositionAlone) {
+  model_.forward(micro_batch(tokens_, 0, 0), micro_batch(targets_, 0, 0));
+  const auto expected = golden_.get<float>("logits");
+  std::vector<float> logits(kConfig.vocabulary);
+  engine_->logits(kConfig, model_.head().parameters.span(),
+                  model_.head_input().last(kConfig.channels), logits);
+  const auto last = std::span(expected).last(kConfig.vocabulary);
+  for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], last[i], 4e-6F) << i;
+}
+
+TEST_P(Golden, EveryGradient) {
+  accumulate(0);
+  model_.merge_tied_gradients();
+  expect_tensors("gradient/", &OwnedLayer::gradients, 1e-6F);
+  EXPECT_NEAR(model_.gradient_norm(), golden_.get<float>("norms")[0], 2e-6);
+}
+
+TEST_P(Golden, PaddingRowsGetNoGradient) {
+  accumulate(0);
+  const std::size_t used = std::size_t{kConfig.vocabulary} * kConfig.channels;
+  const auto& table = model_.head().layer->parameters().back();
+  ASSERT_LT(used, table.count);
+  for (std::size_t i = used; i < table.count; ++i)
+    EXPECT_EQ(model_.head().gradients.span()[table.offset + i], 0.0F);
+}
+
+TEST_P(Golden, ThreeStepsOfTraining) {
+  const auto losses = golden_.get<float>("losses");
+  const auto norms = golden_.get<float>("norms");
+  for (std::size_t step = 0; step < kSteps; ++step) {
+    const auto actual = accumulate(step);
+    for (std::size_t i = 0; i < kMicroBatches; ++i)
+      EXPECT_NEAR(actual[i], losses[step * kMicroBatches + i], 4e-6F);
+    EXPECT_NEAR(model_.update(kAdamW, step, kLearningRate, kMaxNorm), norms[step], 4e-6);
+  }
+  expect_tensors("final/", &OwnedLayer::parameters, 5e-6F);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Golden,
+                         testing::Values(EngineCase{"reference", make_reference_engine}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace holmes::model
