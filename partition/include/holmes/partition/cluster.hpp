@@ -1,11 +1,12 @@
 #pragma once
 
-// What a job may run on: hosts with devices and NICs, the fabrics that join the NICs, and the slow
-// links between clusters. A plain value; DETAILS G14 of the design names its file's keys.
+// What a job may run on: hosts with devices and NICs, and the fabrics that join the NICs. Clusters
+// are names that hosts carry. A plain value; it knows nothing of the file it was read from.
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "holmes/base/ids.hpp"
@@ -14,6 +15,8 @@
 namespace holmes::partition {
 
 enum class NicKind : std::uint8_t { kInfiniBand, kRoce, kEthernet, kLoopback };
+/// The name in files and messages: "infiniband", "roce", "ethernet", "loopback".
+std::string_view to_string(NicKind kind);
 
 struct Fabric {
   std::string name;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "holmes/base/ids.hpp"
@@ -39,6 +40,9 @@ std::uint32_t default_reduction_leaves(const JobShape& job);
 
 enum class Strategy : std::uint8_t { kMegatron, kHolmes };
 enum class ScheduleKind : std::uint8_t { k1F1B };
+/// Names in files and messages: "megatron", "holmes"; "1f1b".
+std::string_view to_string(Strategy strategy);
+std::string_view to_string(ScheduleKind schedule);
 
 struct PlanOptions {
   Strategy strategy = Strategy::kHolmes;
@@ -72,6 +76,8 @@ enum class GroupKind : std::uint8_t {
   kTied,  ///< First and last stage: they exchange the tied embedding.
   kVote,  ///< All members: the exchange of gradient norms that commits a step.
 };
+/// "data", "tied", "vote".
+std::string_view to_string(GroupKind kind);
 struct Group {
   GroupKind kind = GroupKind::kData;
   std::vector<DeviceId> devices;

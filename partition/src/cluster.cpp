@@ -1,0 +1,173 @@
+#include "holmes/partition/cluster.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "holmes/base/assert.hpp"
+#include "holmes/base/limits.hpp"
+#include "text.hpp"
+
+namespace holmes::partition {
+namespace {
+
+constexpr std::size_t kFabricsMax = 1024;
+constexpr std::size_t kNicsPerHostMax = 64;
+constexpr std::size_t kNameCharactersMax = 64;
+constexpr double kGbitMax = 1e5;
+constexpr double kLatencyUsMax = 1e7;
+constexpr double kTflopsMax = 1e6;
+constexpr double kMemoryGibMax = 1e6;
+constexpr std::uint32_t kThreadsMax = 4096;
+
+Error invalid(std::string message) {
+  return Error(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+/// Names become file names and parts of messages, so that they are kept plain.
+Status check_name(const std::string& what, const std::string& name) {
+  if (name.empty()) return invalid(what + " has no name");
+  if (name.size() > kNameCharactersMax) {
+    return invalid(what + " '" + name.substr(0, kNameCharactersMax) + "...': the name has over " +
+                   std::to_string(kNameCharactersMax) + " characters");
+  }
+  const bool plain = name.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789._-") == std::string::npos;
+  if (!plain || name.front() == '.') {
+    return invalid(what + " '" + name +
+                   "': use letters, digits, '.', '_' and '-' only, and no '.' in front");
+  }
+  return {};
+}
+
+Status check_positive(const std::string& what, const char* key, double value, double max) {
+  if (std::isfinite(value) && value > 0 && value <= max) return {};
+  return invalid(what + ": " + key + " = " + number(value) + " must be above 0 and at most " +
+                 number(max));
+}
+
+Status check_latency(const std::string& what, double value) {
+  if (std::isfinite(value) && value >= 0 && value <= kLatencyUsMax) return {};
+  return invalid(what + ": latency_us = " + number(value) + " must lie between 0 and " +
+                 number(kLatencyUsMax));
+}
+
+Status check_fabrics(const Cluster& cluster) {
+  if (cluster.fabrics.size() > kFabricsMax) {
+    return invalid(std::to_string(cluster.fabrics.size()) + " fabrics; at most " +
+                   std::to_string(kFabricsMax) + " can be used");
+  }
+  std::set<std::string> names;
+  for (const Fabric& fabric : cluster.fabrics) {
+    HOLMES_TRY(check_name("fabric", fabric.name));
+    const std::string what = "fabric " + fabric.name;
+    if (!names.insert(fabric.name).second) {
+      return invalid("two fabrics are named '" + fabric.name + "'; rename one");
+    }
+    if (fabric.kind > NicKind::kLoopback) return invalid(what + ": unknown kind");
+    HOLMES_TRY(check_positive(what, "gbit_s", fabric.gbit_s, kGbitMax));
+    HOLMES_TRY(check_latency(what, fabric.latency_us));
+  }
+  return {};
+}
+
+Status check_nics(const Cluster& cluster, const Host& host) {
+  if (host.nics.size() > kNicsPerHostMax) {
+    return invalid("host " + host.name + " has " + std::to_string(host.nics.size()) +
+                   " NICs; at most " + std::to_string(kNicsPerHostMax) + " can be used");
+  }
+  std::set<std::string> names;
+  for (const Nic& nic : host.nics) {
+    HOLMES_TRY(check_name("NIC of host " + host.name, nic.name));
+    const std::string what = "host " + host.name + ", NIC " + nic.name;
+    if (!names.insert(nic.name).second) {
+      return invalid("host " + host.name + ": two NICs are named '" + nic.name + "'; rename one");
+    }
+    if (nic.fabric.index() >= cluster.fabrics.size()) {
+      return invalid(what + ": fabric " + std::to_string(nic.fabric.value()) + " does not exist");
+    }
+    HOLMES_TRY(check_positive(what, "gbit_s", nic.gbit_s, kGbitMax));
+    HOLMES_TRY(check_latency(what, nic.latency_us));
+  }
+  return {};
+}
+
+Status check_devices(const Host& host) {
+  if (host.devices.empty()) {
+    return invalid("host " + host.name + " has no device; give it at least one [[host.device]]");
+  }
+  for (const Device& device : host.devices) {
+    HOLMES_TRY(check_name("device kind of host " + host.name, device.kind));
+    const std::string what = "host " + host.name + ", device " + device.kind;
+    if (device.threads == 0 || device.threads > kThreadsMax) {
+      return invalid(what + ": threads = " + std::to_string(device.threads) +
+                     " must lie between 1 and " + std::to_string(kThreadsMax));
+    }
+    HOLMES_TRY(check_positive(what, "tflops", device.tflops, kTflopsMax));
+    HOLMES_TRY(check_positive(what, "memory_gib", device.memory_gib, kMemoryGibMax));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::size_t Cluster::device_count() const {
+  std::size_t count = 0;
+  for (const Host& host : hosts) count += host.devices.size();
+  return count;
+}
+
+HostId Cluster::host_of(DeviceId device) const {
+  std::size_t rank = device.index();
+  for (std::uint32_t host = 0; host < hosts.size(); ++host) {
+    if (rank < hosts[host].devices.size()) return HostId(host);
+    rank -= hosts[host].devices.size();
+  }
+  assertion_failed("device exists", __FILE__, __LINE__, "device out of range");
+}
+
+const Device& Cluster::device(DeviceId id) const {
+  std::size_t rank = id.index();
+  for (const Host& host : hosts) {
+    if (rank < host.devices.size()) return host.devices[rank];
+    rank -= host.devices.size();
+  }
+  assertion_failed("device exists", __FILE__, __LINE__, "device out of range");
+}
+
+std::optional<NicId> Cluster::nic_on(HostId host, FabricId fabric) const {
+  HOLMES_ASSERT(host.index() < hosts.size(), "host out of range");
+  const auto& nics = hosts[host.index()].nics;
+  for (std::uint32_t nic = 0; nic < nics.size(); ++nic) {
+    if (nics[nic].fabric == fabric) return NicId(nic);
+  }
+  return std::nullopt;
+}
+
+Status validate(const Cluster& cluster) {
+  if (cluster.hosts.empty()) return invalid("the cluster has no hosts; add at least one [[host]]");
+  if (cluster.hosts.size() > limits::kHostsMax) {
+    return invalid(std::to_string(cluster.hosts.size()) + " hosts; at most " +
+                   std::to_string(limits::kHostsMax) + " can be used");
+  }
+  HOLMES_TRY(check_fabrics(cluster));
+  std::set<std::string> names;
+  for (const Host& host : cluster.hosts) {
+    HOLMES_TRY(check_name("host", host.name));
+    if (!names.insert(host.name).second) {
+      return invalid("two hosts are named '" + host.name + "'; rename one");
+    }
+    if (!host.cluster.empty()) {
+      HOLMES_TRY(check_name("cluster of host " + host.name, host.cluster));
+    }
+    HOLMES_TRY(check_nics(cluster, host));
+    HOLMES_TRY(check_devices(host));
+  }
+  if (cluster.device_count() > limits::kDevicesMax) {
+    return invalid(std::to_string(cluster.device_count()) + " devices; at most " +
+                   std::to_string(limits::kDevicesMax) + " can be used");
+  }
+  return {};
+}
+
+}  // namespace holmes::partition

@@ -1,0 +1,47 @@
+#include "plan_text.hpp"
+
+#include <algorithm>
+
+namespace holmes::partition {
+
+std::string_view to_string(Strategy strategy) {
+  return strategy == Strategy::kMegatron ? "megatron" : "holmes";
+}
+
+std::string_view to_string(ScheduleKind) {
+  return "1f1b";
+}
+
+std::string_view to_string(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::kData:
+      return "data";
+    case GroupKind::kTied:
+      return "tied";
+    case GroupKind::kVote:
+      return "vote";
+  }
+  return "unknown";
+}
+
+std::size_t data_degree(const Plan& plan) {
+  std::size_t degree = 0;
+  for (const StagePlan& stage : plan.stages) degree = std::max(degree, stage.shares.size());
+  return degree;
+}
+
+std::vector<UnusedDevice> unused_devices(const Plan& plan, const Cluster& cluster) {
+  auto members = plan.members();
+  std::sort(members.begin(), members.end());
+  std::vector<UnusedDevice> unused;
+  for (std::uint32_t rank = 0; rank < cluster.device_count(); ++rank) {
+    if (std::binary_search(members.begin(), members.end(), DeviceId(rank))) continue;
+    unused.push_back({DeviceId(rank), "since parallel.data asks for " +
+                                          std::to_string(data_degree(plan)) +
+                                          " replicas of each of " +
+                                          std::to_string(plan.stages.size()) + " stages"});
+  }
+  return unused;
+}
+
+}  // namespace holmes::partition
