@@ -77,10 +77,8 @@ Result<CheckpointWriter> CheckpointWriter::begin(const std::filesystem::path& ro
 Result<CheckpointWriter> CheckpointWriter::join(const std::filesystem::path& root, Step step) {
   CheckpointWriter writer(root, step);
   std::error_code failed;
-  if (!std::filesystem::is_directory(writer.unfinished_, failed)) {
-    return Error(ErrorCode::kNotFound, "checkpoint folder " + writer.unfinished_.string() +
-                                           " does not exist: nobody has begun that checkpoint");
-  }
+  std::filesystem::create_directories(writer.unfinished_, failed);
+  if (failed) return folder_error("make", writer.unfinished_, failed);
   return writer;
 }
 

@@ -56,6 +56,12 @@ void delete_old_checkpoints(const std::filesystem::path& root, Step published, s
   }
 }
 
+void discard_unfinished(const std::filesystem::path& root) {
+  std::error_code ignored;
+  for (const auto& folder : step_folders(root, kUnfinishedSuffix))
+    std::filesystem::remove_all(folder.path, ignored);
+}
+
 Result<std::filesystem::path> find_latest(const std::filesystem::path& root) {
   const auto folders = step_folders(root, "");
   if (folders.empty()) {

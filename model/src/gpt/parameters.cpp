@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "holmes/base/assert.hpp"
+
 namespace holmes::model {
 namespace {
 
@@ -73,6 +75,13 @@ std::vector<ParameterSpec> head_parameters(const GptConfig& config) {
   // The tied matrix lives here; the embedding's copy has the same name.
   build.matrix("wte.weight", config.padded_vocabulary(), config.channels);
   return build.take();
+}
+
+std::vector<ParameterSpec> layer_parameters(const GptConfig& config, std::uint32_t number) {
+  HOLMES_ASSERT(number <= config.layers + 1, "the model has no such layer");
+  if (number == 0) return embedding_parameters(config);
+  if (number == config.layers + 1) return head_parameters(config);
+  return block_parameters(config, number - 1);
 }
 
 std::size_t total_count(const std::vector<ParameterSpec>& parameters) {

@@ -81,7 +81,7 @@ class CheckpointWriter {
   /// For the one process that will publish: makes ROOT/step-N.tmp, empty. `step`: updates done, so
   /// that this is the next step to run.
   static Result<CheckpointWriter> begin(const std::filesystem::path& root, Step step);
-  /// For the others, once begin() has returned there. kNotFound when there is no such folder.
+  /// For one of several processes that write parts: makes the folder if it is not there yet.
   static Result<CheckpointWriter> join(const std::filesystem::path& root, Step step);
 
   Result<FileSummary> write_model_part(PartNumber part, std::span<const LayerValues> layers) const;
@@ -103,6 +103,9 @@ class CheckpointWriter {
   Step step_;
   std::filesystem::path unfinished_;
 };
+
+/// Deletes what interrupted writers left in `root`: before a job starts to write there.
+void discard_unfinished(const std::filesystem::path& root);
 
 /// The newest checkpoint folder of `root`, by step. kNotFound when there is none.
 Result<std::filesystem::path> find_latest(const std::filesystem::path& root);

@@ -78,6 +78,9 @@ std::vector<std::unique_ptr<Layer>> make_layers(const GptConfig& config, const L
 /// Number of a layer in the whole model: embedding 0, block i is i + 1, head is layers + 1.
 std::vector<std::uint32_t> layer_numbers(const GptConfig& config, const LayerRange& range);
 
+/// Tensors of the layer with that number, as its parameters() would list them.
+std::vector<ParameterSpec> layer_parameters(const GptConfig& config, std::uint32_t number);
+
 /// Fills a layer's flat array with initial values that depend on (seed, tensor name, element) only,
 /// so that every process computes the same ones whatever the layout. A tied copy gets the values of
 /// the tensor it copies.
