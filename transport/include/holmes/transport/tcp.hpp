@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "holmes/base/log.hpp"
 #include "holmes/transport/connection.hpp"
@@ -16,8 +17,10 @@
 namespace holmes::transport {
 
 namespace tcp {
-struct LoopState;
+class LoopState;
 }
+
+struct TcpOptions;
 
 class EventLoop final : public Executor {
  public:
@@ -45,9 +48,10 @@ class EventLoop final : public Executor {
   const Clock& clock() const override;
 
  private:
-  friend std::unique_ptr<Context> make_tcp_context(EventLoop&, struct TcpOptions);
+  friend std::unique_ptr<Context> make_tcp_context(EventLoop& loop, TcpOptions options);
 
   std::shared_ptr<tcp::LoopState> state_;
+  std::thread thread_;
 };
 
 struct TcpOptions {

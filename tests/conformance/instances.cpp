@@ -1,0 +1,12 @@
+// The backends that the suite runs on.
+#include "suite.hpp"
+
+namespace holmes::transport::conformance {
+
+INSTANTIATE_TEST_SUITE_P(Backends, Suite,
+                         ::testing::Values(Backend{"tcp", [] { return make_tcp_world(false); }},
+                                           Backend{"tcp_checksum",
+                                                   [] { return make_tcp_world(true); }}),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace holmes::transport::conformance

@@ -1,0 +1,38 @@
+#include "holmes/transport/tcp.hpp"
+
+#include "world.hpp"
+
+namespace holmes::transport::conformance {
+
+namespace {
+
+class TcpWorld final : public World {
+ public:
+  explicit TcpWorld(bool checksum) {
+    for (const char* address : {"127.0.0.1", "127.0.0.2"})
+      contexts_.push_back(
+          make_tcp_context(loop_, {address, checksum, std::chrono::milliseconds(500), Logger()}));
+  }
+
+  Context& context(int side) override { return *contexts_.at(static_cast<std::size_t>(side)); }
+  Endpoint address(int side) override { return {side == 0 ? "127.0.0.1:0" : "127.0.0.2:0"}; }
+  Endpoint nobody() override { return {"127.0.0.3:1"}; }
+  bool run_until(const std::function<bool()>& done) override {
+    return loop_.run_until(done, std::chrono::seconds(20));
+  }
+  void settle() override {
+    loop_.run_until([] { return false; }, std::chrono::milliseconds(20));
+  }
+
+ private:
+  EventLoop loop_;
+  std::vector<std::unique_ptr<Context>> contexts_;
+};
+
+}  // namespace
+
+std::unique_ptr<World> make_tcp_world(bool checksum) {
+  return std::make_unique<TcpWorld>(checksum);
+}
+
+}  // namespace holmes::transport::conformance

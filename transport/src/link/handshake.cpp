@@ -1,0 +1,36 @@
+#include "link/handshake.hpp"
+
+namespace holmes::transport {
+
+Status check_identity(const Identity& identity) {
+  if (identity.job.size() <= wire::kJobBytesMax) return {};
+  return Error(ErrorCode::kInvalidArgument,
+               "job id of " + std::to_string(identity.job.size()) + " bytes, at most " +
+                   std::to_string(wire::kJobBytesMax) + " allowed: shorten run.name");
+}
+
+wire::Hello make_hello(const Identity& self, wire::Purpose purpose, std::uint64_t link_nonce) {
+  return {wire::schema_hash(), self.job, self.host, self.nic, self.epoch, purpose, link_nonce};
+}
+
+Status check_hello(const wire::Hello& hello, const Identity& self) {
+  if (hello.schema_hash != wire::schema_hash())
+    return Error(ErrorCode::kRefused,
+                 "the two programs were built with different message schemas: run the same "
+                 "release of Holmes on all hosts");
+  if (hello.job != self.job)
+    return Error(ErrorCode::kRefused, "job \"" + hello.job + "\" is not job \"" + self.job +
+                                          "\", which runs here: check address and port");
+  return {};
+}
+
+Identity identity_of(const wire::Hello& hello) {
+  return {hello.job, hello.host, hello.nic, hello.epoch};
+}
+
+std::string describe_peer(const Identity& peer, const std::string& address) {
+  return "host " + std::to_string(peer.host.value()) + ", NIC " + std::to_string(peer.nic.value()) +
+         " at " + address;
+}
+
+}  // namespace holmes::transport

@@ -1,0 +1,267 @@
+#include "link/link.hpp"
+
+#include <algorithm>
+
+#include "holmes/base/limits.hpp"
+
+namespace holmes::transport {
+
+namespace {
+
+std::string bytes_text(std::uint64_t bytes) {
+  return std::to_string(bytes) + " bytes";
+}
+
+Error superseded(const BulkTag& tag, Generation generation) {
+  return Error(ErrorCode::kSuperseded,
+               to_string(tag) + ": superseded by generation " + std::to_string(generation.value()));
+}
+
+}  // namespace
+
+Link::Link(std::shared_ptr<Executor> executor, Identity peer, std::string where)
+    : executor_(std::move(executor)), peer_(std::move(peer)), where_(std::move(where)) {}
+
+Link::~Link() {
+  if (open())
+    end(Error(ErrorCode::kClosed, where_ + ": the connection was dropped by its owner"),
+        wire::Refusal{ErrorCode::kClosed, "closed by its owner"});
+}
+
+void Link::attach(std::shared_ptr<Pipe> pipe) {
+  HOLMES_ASSERT(pipe_ == nullptr && pipe != nullptr, "a link has one pipe");
+  pipe_ = std::move(pipe);
+}
+
+/// Why no further operation is accepted, if so.
+std::optional<Error> Link::refusal_of_operation() const {
+  if (error_) return error_;
+  const auto pending = controls_.size() + sends_.size() + reservations_.size();
+  if (pending < limits::kConnectionOperationsMax) return {};
+  return Error(ErrorCode::kOutOfResources,
+               where_ + ": " + std::to_string(pending) +
+                   " operations are pending, as many as one connection takes");
+}
+
+std::optional<Error> Link::refusal_of_bulk(const BulkTag& tag, const TensorShape& shape,
+                                           std::size_t bytes) const {
+  if (auto refusal = refusal_of_operation()) return refusal;
+  if (tag.generation < generation_) return superseded(tag, generation_);
+  if (bytes > limits::kPayloadBytesMax || shape.dimensions.size() > wire::kDimensionsMax)
+    return Error(ErrorCode::kInvalidArgument,
+                 to_string(tag) + ": a payload has at most " +
+                     bytes_text(limits::kPayloadBytesMax) + " and " +
+                     std::to_string(wire::kDimensionsMax) + " dimensions, not " +
+                     bytes_text(bytes) + " and " + std::to_string(shape.dimensions.size()));
+  return {};
+}
+
+void Link::complete_later(SendHandler done, Status status) {
+  executor_->post([done = std::move(done), status = std::move(status)] { done(status); });
+}
+
+void Link::send_control(BufferView message, SendHandler done) {
+  if (auto refusal = refusal_of_operation()) return complete_later(std::move(done), *refusal);
+  if (message.size() > limits::kControlBytesMax)
+    return complete_later(std::move(done), Error(ErrorCode::kInvalidArgument,
+                                                 where_ + ": a control message has at most " +
+                                                     bytes_text(limits::kControlBytesMax) +
+                                                     ", not " + bytes_text(message.size())));
+  controls_.emplace_back(next_sequence_++, std::move(done));
+  pipe_->send({ControlFrame{}, std::move(message)}, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->control_sent();
+  });
+}
+
+void Link::control_sent() {
+  if (!open()) return;
+  HOLMES_ASSERT(!controls_.empty(), "a control message completed twice");
+  const auto done = std::move(controls_.front().second);
+  controls_.pop_front();
+  done({});
+}
+
+void Link::send_bulk(const BulkTag& tag, const TensorShape& shape, BufferView payload,
+                     SendHandler done) {
+  auto refusal = refusal_of_bulk(tag, shape, payload.size());
+  if (!refusal && send_by_tag_.contains(tag))
+    refusal = Error(ErrorCode::kInvalidArgument, to_string(tag) + ": is already being sent");
+  if (refusal) return complete_later(std::move(done), *refusal);
+  const auto sequence = next_sequence_++;
+  sends_.emplace(sequence, BulkSend{tag, shape, std::move(payload), std::move(done)});
+  send_by_tag_.emplace(tag, sequence);
+  const auto credit = credits_.find(tag);
+  if (credit == credits_.end()) return;
+  const auto bytes = credit->second;
+  credits_.erase(credit);
+  match(sequence, bytes);
+}
+
+/// The receiver's buffer for a pending send is known.
+void Link::match(Sequence sequence, std::uint64_t credit_bytes) {
+  const auto& send = sends_.at(sequence);
+  if (credit_bytes != send.payload.size())
+    return fail(Error(ErrorCode::kCorrupt,
+                      where_ + ": " + to_string(send.tag) + ": " + bytes_text(send.payload.size()) +
+                          " are sent, the receiver reserved " + bytes_text(credit_bytes)));
+  ready_.insert(sequence);
+  pump();
+}
+
+/// Gives the next chunk to the bulk lane, if that is free.
+void Link::pump() {
+  if (!open() || current_ || ready_.empty()) return;
+  current_ = *ready_.begin();
+  const auto& send = sends_.at(*current_);
+  const auto bytes = std::min(limits::kChunkBytesMax, send.payload.size() - send.offset);
+  wire::Chunk chunk{send.tag, send.shape, send.offset, send.payload.size(), {}};
+  pipe_->send({std::move(chunk), send.payload.part(send.offset, bytes)},
+              [weak = weak_from_this(), bytes] {
+                if (const auto self = weak.lock()) self->chunk_sent(bytes);
+              });
+}
+
+void Link::chunk_sent(std::size_t bytes) {
+  if (!open()) return;
+  HOLMES_ASSERT(current_.has_value(), "a chunk completed that was not sent");
+  const auto found = sends_.find(*current_);
+  auto& send = found->second;
+  current_.reset();
+  send.offset += bytes;
+  if (send.offset < send.payload.size() && !send.superseded) return pump();
+  const auto finished = std::move(send);
+  ready_.erase(found->first);
+  send_by_tag_.erase(finished.tag);
+  sends_.erase(found);
+  const auto self = shared_from_this();  // the handler may drop the last other reference
+  pump();
+  if (finished.superseded) return finished.done(superseded(finished.tag, generation_));
+  ++stats_.bulk_sent;
+  finished.done({});
+}
+
+void Link::receive_bulk(const BulkTag& tag, const TensorShape& shape, Buffer buffer,
+                        ReceiveHandler done) {
+  auto refusal = refusal_of_bulk(tag, shape, buffer.size());
+  if (!refusal && (!buffer.unique() || reservations_.contains(tag)))
+    refusal = Error(ErrorCode::kInvalidArgument,
+                    to_string(tag) + (buffer.unique() ? ": already has a buffer"
+                                                      : ": its buffer is empty or shared"));
+  if (refusal) {
+    executor_->post([done = std::move(done), error = *refusal] { done(error); });
+    return;
+  }
+  const auto bytes = buffer.size();
+  reservations_.emplace(
+      tag, Reservation{next_sequence_++, shape, std::move(buffer), std::move(done), 0});
+  pipe_->send({wire::Credit{tag, bytes}, {}}, [] {});
+}
+
+void Link::on_control(std::function<void(Buffer)> handler) {
+  HOLMES_ASSERT(control_handler_ == nullptr, "on_control is set once");
+  if (!open()) return;
+  control_handler_ = std::make_shared<std::function<void(Buffer)>>(std::move(handler));
+  if (early_controls_.empty()) return;
+  executor_->post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    while (self != nullptr && self->open() && !self->early_controls_.empty()) {
+      auto message = std::move(self->early_controls_.front());
+      self->early_controls_.pop_front();
+      const auto keep = self->control_handler_;
+      (*keep)(std::move(message));
+    }
+  });
+}
+
+void Link::on_closed(std::function<void(Error)> handler) {
+  if (open()) {
+    closed_handler_ = std::move(handler);
+    return;
+  }
+  executor_->post([handler = std::move(handler), error = *error_] { handler(error); });
+}
+
+void Link::supersede(Generation generation) {
+  if (!open() || generation <= generation_) return;
+  generation_ = generation;
+  std::map<Sequence, Task> stale;
+  for (auto it = sends_.begin(); it != sends_.end();) {
+    auto& [sequence, send] = *it;
+    if (send.tag.generation >= generation) {
+      ++it;
+      continue;
+    }
+    if (current_ == sequence) {  // its chunk is still being written: ends with it
+      send.superseded = true;
+      ++it;
+      continue;
+    }
+    const auto error = superseded(send.tag, generation);
+    stale.emplace(sequence, [done = std::move(send.done), error] { done(error); });
+    ready_.erase(sequence);
+    send_by_tag_.erase(send.tag);
+    it = sends_.erase(it);
+  }
+  for (auto it = reservations_.begin(); it != reservations_.end();) {
+    auto& [tag, reservation] = *it;
+    if (tag.generation >= generation) break;  // tags sort by generation first
+    const auto error = superseded(tag, generation);
+    stale.emplace(reservation.sequence,
+                  [done = std::move(reservation.done), error] { done(error); });
+    if (incoming_ && incoming_->chunk.tag == tag) incoming_->drop = true;
+    it = reservations_.erase(it);
+  }
+  std::erase_if(credits_, [&](const auto& entry) { return entry.first.generation < generation; });
+  for (auto& [sequence, task] : stale) executor_->post(std::move(task));
+}
+
+void Link::close() {
+  if (!open()) return;
+  end(Error(ErrorCode::kClosed, where_ + ": the connection was closed at this end"),
+      wire::Refusal{ErrorCode::kClosed, "closed by the other end"});
+}
+
+void Link::lost(const Error& error) {
+  if (open()) end(farewell_.value_or(error), {});
+}
+
+void Link::fail(const Error& error) {
+  if (open()) end(error, wire::Refusal{error.code(), error.message()});
+}
+
+void Link::end(const Error& error, const std::optional<wire::Refusal>& farewell) {
+  error_ = error;
+  auto tasks = take_pending(error);
+  control_handler_.reset();
+  early_controls_.clear();
+  credits_.clear();
+  ready_.clear();
+  send_by_tag_.clear();
+  current_.reset();
+  incoming_.reset();
+  if (pipe_ != nullptr) pipe_->close(farewell);
+  if (closed_handler_)
+    tasks.push_back([handler = std::move(closed_handler_), error] { handler(error); });
+  closed_handler_ = nullptr;
+  for (auto& task : tasks) executor_->post(std::move(task));
+}
+
+/// Completions of all pending operations in the order of their submission.
+std::vector<Task> Link::take_pending(const Error& error) {
+  std::map<Sequence, Task> by_sequence;
+  for (auto& [sequence, done] : controls_)
+    by_sequence.emplace(sequence, [done = std::move(done), error] { done(error); });
+  for (auto& [sequence, send] : sends_)
+    by_sequence.emplace(sequence, [done = std::move(send.done), error] { done(error); });
+  for (auto& [tag, reservation] : reservations_)
+    by_sequence.emplace(reservation.sequence,
+                        [done = std::move(reservation.done), error] { done(error); });
+  controls_.clear();
+  sends_.clear();
+  reservations_.clear();
+  std::vector<Task> tasks;
+  for (auto& [sequence, task] : by_sequence) tasks.push_back(std::move(task));
+  return tasks;
+}
+
+}  // namespace holmes::transport

@@ -1,0 +1,120 @@
+#pragma once
+
+// Link is the Connection of every backend that moves frames: rendezvous by credits, order of bulk
+// sends, chunking, generations, sticky errors and exactly-once completion are here, once. A Pipe
+// below it moves the frames; the pipe's reader calls the second half of the public methods.
+//
+// Threads: one executor. The pipe's calls come from its tasks, never from inside Pipe::send.
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "holmes/transport/connection.hpp"
+#include "link/pipe.hpp"
+
+namespace holmes::transport {
+
+class Link final : public Connection, public std::enable_shared_from_this<Link> {
+ public:
+  /// `where` names the peer in errors: "host 1, NIC 0 at 127.1.1.1:4000".
+  Link(std::shared_ptr<Executor> executor, Identity peer, std::string where);
+  ~Link() override;
+  void attach(std::shared_ptr<Pipe> pipe);
+
+  const Identity& peer() const override { return peer_; }
+  void send_control(BufferView message, SendHandler done) override;
+  void send_bulk(const BulkTag& tag, const TensorShape& shape, BufferView payload,
+                 SendHandler done) override;
+  void receive_bulk(const BulkTag& tag, const TensorShape& shape, Buffer buffer,
+                    ReceiveHandler done) override;
+  void on_control(std::function<void(Buffer)> handler) override;
+  void on_closed(std::function<void(Error)> handler) override;
+  void supersede(Generation generation) override;
+  void close() override;
+  ConnectionStats stats() const override { return stats_; }
+
+  // For the pipe. After each of these the link may have failed: ask open().
+  bool open() const { return !error_; }
+  void control_arrived(Buffer message);
+  void credit_arrived(const wire::Credit& credit);
+  /// A chunk begins; its `bytes` then go into payload_space(), piece by piece.
+  void chunk_begins(const wire::Chunk& chunk, std::size_t bytes);
+  /// Where the next bytes of the chunk go; ask anew for every piece. Never empty within a chunk.
+  std::span<std::byte> payload_space();
+  void payload_filled(std::size_t bytes);
+  /// The peer said goodbye in the control lane; chunks sent before may still be on their way.
+  void farewell_arrived(const wire::Refusal& farewell);
+  /// A lane ended: everything pending completes with the farewell, if there was one, else `error`.
+  void lost(const Error& error);
+  /// The peer broke the protocol, or this end cannot go on: tells the peer and fails.
+  void fail(const Error& error);
+  void count_sent(std::size_t bytes) { stats_.bytes_sent += bytes; }
+  void count_received(std::size_t bytes) { stats_.bytes_received += bytes; }
+  const std::string& where() const { return where_; }
+
+ private:
+  using Sequence = std::uint64_t;  // order of submission
+
+  struct BulkSend {
+    BulkTag tag;
+    TensorShape shape;
+    BufferView payload;
+    SendHandler done;
+    std::size_t offset = 0;
+    bool superseded = false;
+  };
+  struct Reservation {
+    Sequence sequence = 0;
+    TensorShape shape;
+    Buffer buffer;
+    ReceiveHandler done;
+    std::size_t received = 0;
+  };
+  struct Incoming {  // the chunk being read
+    wire::Chunk chunk;
+    std::size_t bytes = 0;
+    std::size_t filled = 0;
+    bool drop = false;
+  };
+
+  std::optional<Error> refusal_of_operation() const;
+  std::optional<Error> refusal_of_bulk(const BulkTag& tag, const TensorShape& shape,
+                                       std::size_t bytes) const;
+  void complete_later(SendHandler done, Status status);
+  void control_sent();
+  void pump();
+  void chunk_sent(std::size_t bytes);
+  void match(Sequence sequence, std::uint64_t credit_bytes);
+  void chunk_complete();
+  void end(const Error& error, const std::optional<wire::Refusal>& farewell);
+  std::vector<Task> take_pending(const Error& error);
+
+  std::shared_ptr<Executor> executor_;
+  const Identity peer_;
+  const std::string where_;
+  std::shared_ptr<Pipe> pipe_;
+  std::optional<Error> error_;
+  std::optional<Error> farewell_;
+  ConnectionStats stats_;
+  Generation generation_;  // operations below are stale
+  Sequence next_sequence_ = 0;
+
+  std::deque<std::pair<Sequence, SendHandler>> controls_;  // sent, not completed
+  std::map<Sequence, BulkSend> sends_;
+  std::map<BulkTag, Sequence> send_by_tag_;
+  std::set<Sequence> ready_;                  // sends whose receiver has a buffer
+  std::map<BulkTag, std::uint64_t> credits_;  // of the peer, not yet matched by a send
+  std::optional<Sequence> current_;           // the send that owns the bulk lane
+  std::map<BulkTag, Reservation> reservations_;
+  std::optional<Incoming> incoming_;
+  std::vector<std::byte> scratch_;
+
+  std::shared_ptr<std::function<void(Buffer)>> control_handler_;
+  std::deque<Buffer> early_controls_;  // came before there was a handler
+  std::function<void(Error)> closed_handler_;
+};
+
+}  // namespace holmes::transport

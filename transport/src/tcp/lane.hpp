@@ -1,0 +1,63 @@
+#pragma once
+
+// One socket of a link: writes frames in order, gathering small ones, and reads bytes into wherever
+// a FrameReader wants them. All reads and writes are non-blocking and happen in this thread, so a
+// buffer is never touched behind the owner's back and may be exchanged between two reads.
+
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "holmes/base/buffer.hpp"
+#include "tcp/address.hpp"
+#include "tcp/loop_state.hpp"
+#include "wire/codec.hpp"
+#include "wire/frame_reader.hpp"
+
+namespace holmes::transport::tcp {
+
+/// What a lane tells its pipe. `lost` may come from inside write().
+struct LaneEvents {
+  std::function<void(std::size_t)> sent;
+  std::function<void(std::size_t)> received;
+  std::function<void(Error)> lost;      ///< The peer or the network is gone.
+  std::function<void(Error)> violated;  ///< The peer sent what it must not.
+};
+
+class Lane {
+ public:
+  Lane(LoopState& loop, Socket socket, wire::FrameSink& sink, std::size_t read_ahead);
+
+  /// `keep` keeps the lane alive while an operation waits. Begins to read.
+  void start(std::weak_ptr<void> keep, LaneEvents events);
+  /// `sent` is posted when the frame has left.
+  void write(wire::EncodedHead head, BufferView payload, Task sent);
+  /// Tries once, without waiting, and only between frames: for a farewell.
+  void write_last(const wire::EncodedHead& head);
+  void close();
+
+ private:
+  struct Out {
+    wire::EncodedHead head;
+    BufferView payload;
+    Task sent;
+  };
+
+  void flush();
+  void take_written(std::size_t bytes);
+  void await_writable();
+  void read();
+  void await_readable();
+  void lost(const std::error_code& error);
+
+  LoopState& loop_;
+  std::optional<Socket> socket_;
+  wire::FrameReader reader_;
+  std::weak_ptr<void> keep_;
+  LaneEvents events_;
+  std::deque<Out> queue_;
+  std::size_t front_written_ = 0;  // bytes of the queue's front that have left
+  bool writing_ = false;           // waits until the socket takes more
+};
+
+}  // namespace holmes::transport::tcp

@@ -1,0 +1,67 @@
+#pragma once
+
+// The listening side: greets each socket that comes, refuses who does not belong, and pairs the two
+// sockets of a link by the nonce in their hellos.
+
+#include <list>
+#include <map>
+
+#include <asio/ip/tcp.hpp>
+
+#include "holmes/transport/tcp.hpp"
+#include "tcp/greeting.hpp"
+#include "tcp/pipe.hpp"
+
+namespace holmes::transport::tcp {
+
+class Acceptor final : public Closable, public std::enable_shared_from_this<Acceptor> {
+ public:
+  Acceptor(std::shared_ptr<LoopState> loop, const TcpOptions& options,
+           std::shared_ptr<ControlMemory> memory, Identity self, AcceptHandler accepted,
+           RefuseHandler refused);
+
+  Result<Endpoint> open(const Endpoint& at);
+  void shut() override;
+
+ private:
+  /// The control socket of a link whose bulk socket has not come yet.
+  struct Half {
+    std::shared_ptr<Greeting> control;
+    wire::Hello hello;
+    Executor::TimerId timer;
+  };
+  using LinkKey = std::tuple<HostId, NicId, std::uint64_t>;
+
+  void accept();
+  void accepted_socket(Socket socket);
+  void greeted(const std::shared_ptr<Greeting>& greeting, const Result<wire::Hello>& hello);
+  void keep_half(const std::shared_ptr<Greeting>& greeting, const wire::Hello& hello);
+  void pair(const std::shared_ptr<Greeting>& bulk, const wire::Hello& hello);
+  void refuse(Greeting& greeting, const Error& reason);
+  void report(const Error& reason);
+
+  std::shared_ptr<LoopState> loop_;
+  const bool checksum_;
+  const Duration handshake_deadline_;
+  std::shared_ptr<ControlMemory> memory_;
+  const Identity self_;
+  AcceptHandler accepted_;
+  RefuseHandler refused_;
+  std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::list<std::shared_ptr<Greeting>> greetings_;  // that have not said hello
+  std::map<LinkKey, Half> halves_;
+};
+
+class TcpListener final : public Listener {
+ public:
+  TcpListener(std::shared_ptr<Acceptor> acceptor, Endpoint endpoint)
+      : acceptor_(std::move(acceptor)), endpoint_(std::move(endpoint)) {}
+  ~TcpListener() override { acceptor_->shut(); }
+  Endpoint endpoint() const override { return endpoint_; }
+
+ private:
+  std::shared_ptr<Acceptor> acceptor_;
+  const Endpoint endpoint_;
+};
+
+}  // namespace holmes::transport::tcp

@@ -1,0 +1,45 @@
+#pragma once
+
+// FrameReader turns a stream of bytes into frames: heads go to the sink's on_head, payload bytes
+// straight into the memory that the sink names. With `read_ahead` it asks for more than the next
+// head, which saves system calls for small frames and costs a copy of the payload's beginning.
+
+#include <vector>
+
+#include "wire/frame_decoder.hpp"
+
+namespace holmes::transport::wire {
+
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  /// An error stops the reader.
+  virtual Status on_head(const FrameHead& head) = 0;
+  /// Where the next bytes of the payload go: not empty. Asked anew for every piece.
+  virtual std::span<std::byte> payload_space() = 0;
+  virtual Status on_payload(std::size_t bytes) = 0;
+};
+
+class FrameReader {
+ public:
+  /// Without `read_ahead` it asks for heads exactly, and payloads are never copied.
+  FrameReader(FrameSink& sink, std::size_t read_ahead);
+
+  /// Where to put the next bytes of the stream: not empty. Valid until filled() or an event that
+  /// changes what the sink wants.
+  std::span<std::byte> space();
+  /// `bytes` of space() were filled.
+  Status filled(std::size_t bytes);
+
+ private:
+  Status parse(std::span<const std::byte> bytes);
+
+  FrameSink& sink_;
+  FrameDecoder decoder_;
+  std::size_t payload_left_ = 0;
+  bool exact_ = false;   // asks for heads exactly
+  bool direct_ = false;  // the last space() was the sink's
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace holmes::transport::wire
