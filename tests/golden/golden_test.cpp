@@ -161,7 +161,8 @@ TEST_P(Golden, ThreeStepsOfTraining) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Golden,
-                         testing::Values(EngineCase{"reference", make_reference_engine}),
+                         testing::Values(EngineCase{"reference", make_reference_engine},
+                                         EngineCase{"cpu", make_cpu_engine}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

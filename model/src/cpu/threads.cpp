@@ -1,13 +1,19 @@
+#include "cpu/layers.hpp"
 #include "holmes/model/gpt.hpp"
 
 // oneDNN's thread count is that of GCC's OpenMP for the calling thread. Declared here, since omp.h
 // belongs to the compiler and clang brings none that fits GCC's library.
 extern "C" void omp_set_num_threads(int count);
+extern "C" int omp_get_max_threads();
 
 namespace holmes::model {
 
+void cpu::use_one_thread() {
+  if (omp_get_max_threads() != 1) omp_set_num_threads(1);
+}
+
 void prepare_compute_thread() {
-  omp_set_num_threads(1);
+  cpu::use_one_thread();
 }
 
 }  // namespace holmes::model

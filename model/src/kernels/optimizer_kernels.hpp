@@ -3,6 +3,7 @@
 // Part of variant.cpp: element-wise work of the optimizer and of gradient sums.
 
 #include "kernels/kernels.hpp"
+#include "kernels/lanes.hpp"
 
 namespace holmes::model::kernels {
 namespace {
@@ -12,18 +13,17 @@ void add(std::size_t count, float* __restrict destination, const float* __restri
 }
 
 double sum_of_squares(std::size_t count, const float* values) {
-  constexpr std::size_t kLanes = 32;
-  double lanes[kLanes] = {};
-  const std::size_t whole = count / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double value = values[i + lane];
-      lanes[lane] += value * value;
-    }
-  for (std::size_t i = whole; i < count; ++i) {
-    const double value = values[i];
-    lanes[i - whole] += value * value;
-  }
+  typedef double Wide __attribute__((vector_size(8 * kLanes)));
+  Wide totals[2] = {};
+  std::size_t turn = 0;
+  each_lanes(count, [&](std::size_t i, std::size_t n) {
+    const Wide wide = __builtin_convertvector(load(values + i, n), Wide);
+    totals[turn] += wide * wide;
+    turn ^= 1;
+  });
+  const Wide total = totals[0] + totals[1];
+  double lanes[kLanes];
+  __builtin_memcpy(lanes, &total, sizeof total);
   for (std::size_t width = kLanes / 2; width > 0; width /= 2)
     for (std::size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
   return lanes[0];

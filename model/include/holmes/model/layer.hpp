@@ -33,24 +33,24 @@ struct ParameterSpec {
 };
 
 struct ForwardArgs {
-  std::span<const float> parameters;
-  std::span<const float> input;           ///< B*T*C; empty for the embedding.
-  std::span<float> output;                ///< B*T*C; empty for the head.
-  std::span<std::byte> stash;             ///< stash_bytes(); kept by the caller until backward.
-  std::span<const std::int32_t> tokens;   ///< B*T; only the embedding reads them.
-  std::span<const std::int32_t> targets;  ///< B*T; only the head reads them.
+  std::span<const float> parameters = {};
+  std::span<const float> input = {};          ///< B*T*C; empty for the embedding.
+  std::span<float> output = {};               ///< B*T*C; empty for the head.
+  std::span<std::byte> stash = {};            ///< stash_bytes(); kept by the caller until backward.
+  std::span<const std::int32_t> tokens = {};  ///< B*T; only the embedding reads them.
+  std::span<const std::int32_t> targets = {};  ///< B*T; only the head reads them.
   float* loss = nullptr;  ///< Head: mean cross-entropy over the B*T targets, in nats.
 };
 
 struct BackwardArgs {
-  std::span<const float> parameters;
-  std::span<const float> input;  ///< The same values as in forward.
-  std::span<const std::byte> stash;
-  std::span<const float> output_gradient;  ///< B*T*C; empty for the head.
-  std::span<float> input_gradient;         ///< B*T*C, overwritten; empty for the embedding.
-  std::span<float> gradients;              ///< Flat, added to.
-  std::span<const std::int32_t> tokens;
-  std::span<const std::int32_t> targets;
+  std::span<const float> parameters = {};
+  std::span<const float> input = {};  ///< The same values as in forward.
+  std::span<const std::byte> stash = {};
+  std::span<const float> output_gradient = {};  ///< B*T*C; empty for the head.
+  std::span<float> input_gradient = {};         ///< B*T*C, overwritten; empty for the embedding.
+  std::span<float> gradients = {};              ///< Flat, added to.
+  std::span<const std::int32_t> tokens = {};
+  std::span<const std::int32_t> targets = {};
   float loss_scale = 1;  ///< Head: gradient of the objective with respect to this mean loss.
 };
 

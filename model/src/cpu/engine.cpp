@@ -1,0 +1,55 @@
+#include "cpu/gemm.hpp"
+#include "cpu/layers.hpp"
+#include "kernels/kernels.hpp"
+
+namespace holmes::model {
+namespace {
+
+class CpuEngine final : public Engine {
+ public:
+  std::unique_ptr<Layer> make_embedding(const GptConfig& config,
+                                        const MicroBatchShape& shape) override {
+    return std::make_unique<cpu::EmbeddingLayer>(config, shape);
+  }
+  std::unique_ptr<Layer> make_block(const GptConfig& config, const MicroBatchShape& shape,
+                                    std::uint32_t index) override {
+    return std::make_unique<cpu::BlockLayer>(config, shape, index, workspace_);
+  }
+  std::unique_ptr<Layer> make_head(const GptConfig& config, const MicroBatchShape& shape) override {
+    return std::make_unique<cpu::HeadLayer>(config, shape, workspace_);
+  }
+  void logits(const GptConfig& config, std::span<const float> parameters,
+              std::span<const float> input, std::span<float> out) override;
+
+ private:
+  cpu::Workspace workspace_;
+};
+
+void CpuEngine::logits(const GptConfig& config, std::span<const float> parameters,
+                       std::span<const float> input, std::span<float> out) {
+  cpu::use_one_thread();
+  const std::size_t C = config.channels;
+  const std::size_t rows = input.size() / C;
+  const auto specs = model::head_parameters(config);
+  HOLMES_ASSERT(input.size() == rows * C && out.size() == rows * config.vocabulary &&
+                    parameters.size() == total_count(specs),
+                "logits of another shape");
+  const std::size_t line = cpu::Carver<float>::rounded(rows);
+  workspace_.reserve(2 * line + input.size());
+  float* mean = workspace_.floats().data();
+  float* normal = mean + 2 * line;
+  kernels::best().layer_norm(rows, C, input.data(), tensor(parameters, specs, kFinalNormWeight),
+                             tensor(parameters, specs, kFinalNormBias), {mean, mean + line},
+                             kNormEpsilon, normal);
+  cpu::multiply({rows, config.vocabulary, C}, {normal, C},
+                {tensor(parameters, specs, kOutputTable), C, true},
+                {out.data(), config.vocabulary});
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cpu_engine() {
+  return std::make_unique<CpuEngine>();
+}
+
+}  // namespace holmes::model
