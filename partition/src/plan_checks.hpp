@@ -10,9 +10,6 @@ namespace holmes::partition {
 constexpr std::uint32_t kLeavesMax = 1024;
 constexpr std::uint32_t kMicroBatchesMax = 1U << 20;
 
-/// The shape with reduction_leaves resolved. kInvalidArgument: what does not divide what.
-Result<JobShape> checked_shape(JobShape job);
-
 /// Hosts that exchange activations with another host between stages `from` and `from` + 1: those
 /// of leaves whose two owners are on different hosts. Duplicates are possible.
 std::vector<HostId> talking_hosts(const std::vector<HostId>& host_of, const Plan& plan,

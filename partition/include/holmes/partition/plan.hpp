@@ -37,6 +37,8 @@ struct JobShape {
 };
 /// The largest power of two that divides batch / micro_batch, at most 8.
 std::uint32_t default_reduction_leaves(const JobShape& job);
+/// The shape with reduction_leaves resolved. kInvalidArgument: what does not divide what.
+Result<JobShape> checked_shape(JobShape job);
 
 enum class Strategy : std::uint8_t { kMegatron, kHolmes };
 enum class ScheduleKind : std::uint8_t { k1F1B };

@@ -1,0 +1,369 @@
+#include "config/config_keys.hpp"
+
+#include <vector>
+
+#include "config/suggest.hpp"
+#include "holmes/base/limits.hpp"
+
+namespace holmes::actors {
+namespace {
+
+constexpr double kMillion = 1e6;
+constexpr double kStepsMax = 1e12;
+constexpr double kSeedMax = 9e15;  // exact in a double, which ranges are kept in
+constexpr double kLayersMax = static_cast<double>(limits::kLayersMax);
+constexpr double kDevicesMax = static_cast<double>(limits::kDevicesMax);
+
+constexpr std::string_view kTokenizers[] = {"bytes"};
+// In the order of the enumerations.
+constexpr std::string_view kStrategies[] = {"megatron", "holmes"};
+constexpr std::string_view kSchedules[] = {"1f1b"};
+
+constexpr Section kSections[] = {
+    {"run", "The run folder and what is kept in it."},
+    {"model", "The GPT that is trained. Constants of the job."},
+    {"data", "The text it learns from."},
+    {"train", "Steps, batches, optimizer. Constants of the job, but for steps."},
+    {"parallel", "How the model is laid out on the cluster."},
+    {"cluster", "The hosts."},
+    {"transport", "Networks."},
+    {"resilience", "When a host counts as lost."},
+    {"security", "Reserved; no keys yet."},
+};
+
+// Table of keys; each line is one fact, so that splitting it would only hide it.
+constexpr Key kKeys[] = {
+    {"run",
+     "folder",
+     [](Draft& d) -> Target { return &d.job.run.folder; },
+     {},
+     "",
+     "Folder for metrics, logs and checkpoints; relative to the current folder."},
+    {"run",
+     "name",
+     [](Draft& d) -> Target { return &d.job.run.name; },
+     {},
+     "",
+     "Name of the run, for people."},
+    {"run",
+     "keep",
+     [](Draft& d) -> Target { return &d.job.run.keep; },
+     {1, kMillion},
+     "",
+     "Checkpoints kept; older ones are removed."},
+    {"run",
+     "checkpoint_every",
+     [](Draft& d) -> Target { return &d.job.run.checkpoint_every; },
+     {0, kStepsMax},
+     "",
+     "Steps between checkpoints; 0: only at the end."},
+
+    {"model",
+     "layers",
+     [](Draft& d) -> Target { return &d.job.model.layers; },
+     {1, kLayersMax},
+     "",
+     "Transformer blocks."},
+    {"model",
+     "heads",
+     [](Draft& d) -> Target { return &d.job.model.heads; },
+     {1, 65536},
+     "",
+     "Attention heads; must divide channels."},
+    {"model",
+     "channels",
+     [](Draft& d) -> Target { return &d.job.model.channels; },
+     {1, 262144},
+     "",
+     "Width of the model."},
+    {"model",
+     "sequence",
+     [](Draft& d) -> Target { return &d.job.model.sequence; },
+     {1, kMillion},
+     "",
+     "Longest sequence, rows of the position table."},
+    {"model",
+     "vocabulary",
+     [](Draft& d) -> Target { return &d.job.model.vocabulary; },
+     {2, 10 * kMillion},
+     "",
+     "Tokens that may occur; at least 256 for bytes."},
+    {"model",
+     "vocabulary_padding",
+     [](Draft& d) -> Target { return &d.job.model.vocabulary_padding; },
+     {1, 65536},
+     "",
+     "The embedding's rows are rounded up to a multiple of it."},
+
+    {"data",
+     "text",
+     [](Draft& d) -> Target { return &d.job.data.text; },
+     {},
+     "none: it must be set",
+     "Plain text file; relative to the job file, from --set to the current folder."},
+    {"data",
+     "tokenizer",
+     [](Draft& d) -> Target { return &d.job.data.tokenizer; },
+     {0, 0, kTokenizers},
+     "",
+     "How text becomes tokens; bytes: one token a byte."},
+    {"data",
+     "validation",
+     [](Draft& d) -> Target { return &d.job.data.validation; },
+     {1e-6, 0.9},
+     "",
+     "Share of the text, at its end, kept for validation."},
+    {"data",
+     "validate_every",
+     [](Draft& d) -> Target { return &d.job.data.validate_every; },
+     {0, kStepsMax},
+     "",
+     "Steps between validations; 0: only at the end."},
+    {"data",
+     "validation_batches",
+     [](Draft& d) -> Target { return &d.job.data.validation_batches; },
+     {1, kMillion},
+     "",
+     "Micro-batches of one validation."},
+
+    {"train",
+     "steps",
+     [](Draft& d) -> Target { return &d.job.train.steps; },
+     {1, kStepsMax},
+     "",
+     "Optimizer updates of the whole job."},
+    {"train",
+     "batch",
+     [](Draft& d) -> Target { return &d.job.train.shape.batch; },
+     {1, kMillion},
+     "",
+     "Samples of a step, over all hosts."},
+    {"train",
+     "micro_batch",
+     [](Draft& d) -> Target { return &d.job.train.shape.micro_batch; },
+     {1, kMillion},
+     "",
+     "Samples that go through the pipeline at once; must divide batch."},
+    {"train",
+     "sequence",
+     [](Draft& d) -> Target { return &d.job.train.sequence; },
+     {1, kMillion},
+     "model.sequence",
+     "Tokens of a sample; at most model.sequence."},
+    {"train",
+     "seed",
+     [](Draft& d) -> Target { return &d.job.train.seed; },
+     {0, kSeedMax},
+     "",
+     "Of initial values and of the order of samples."},
+    {"train",
+     "reduction_leaves",
+     [](Draft& d) -> Target { return &d.job.train.shape.reduction_leaves; },
+     {1, 1024},
+     "the largest power of two, at most 8, that divides batch / micro_batch",
+     "Leaves of the tree that sums gradients: a power of two that divides batch / micro_batch. No "
+     "stage can have more replicas."},
+    {"train",
+     "lr",
+     [](Draft& d) -> Target { return &d.job.train.learning_rate.peak; },
+     {1e-12, 100},
+     "",
+     "Highest learning rate."},
+    {"train",
+     "lr_min",
+     [](Draft& d) -> Target { return &d.job.train.learning_rate.floor; },
+     {0, 100},
+     "lr / 10",
+     "Learning rate at the end of the decay; at most lr."},
+    {"train",
+     "warmup_steps",
+     [](Draft& d) -> Target { return &d.job.train.learning_rate.warmup_steps; },
+     {0, kStepsMax},
+     "",
+     "Steps of linear warm-up."},
+    {"train",
+     "decay_steps",
+     [](Draft& d) -> Target { return &d.job.train.learning_rate.decay_steps; },
+     {1, kStepsMax},
+     "train.steps",
+     "Step at which the cosine ends; at least warmup_steps."},
+    {"train",
+     "beta1",
+     [](Draft& d) -> Target { return &d.job.train.optimizer.beta1; },
+     {0, 0.999999},
+     "",
+     "AdamW's decay of the first moment."},
+    {"train",
+     "beta2",
+     [](Draft& d) -> Target { return &d.job.train.optimizer.beta2; },
+     {0, 0.999999},
+     "",
+     "AdamW's decay of the second moment."},
+    {"train",
+     "epsilon",
+     [](Draft& d) -> Target { return &d.job.train.optimizer.epsilon; },
+     {1e-20, 1},
+     "",
+     "AdamW's guard against division by zero."},
+    {"train",
+     "weight_decay",
+     [](Draft& d) -> Target { return &d.job.train.optimizer.weight_decay; },
+     {0, 10},
+     "",
+     "Decoupled weight decay of matrices."},
+    {"train",
+     "clip_norm",
+     [](Draft& d) -> Target { return &d.job.train.clip_norm; },
+     {0, kMillion},
+     "",
+     "Gradients are scaled down to this norm; 0: off."},
+
+    {"parallel",
+     "strategy",
+     [](Draft& d) -> Target { return &d.job.parallel.strategy; },
+     {0, 0, kStrategies},
+     "",
+     "holmes: stages are clusters, blocks by speed; megatron: rank order, equal split."},
+    {"parallel",
+     "tensor",
+     [](Draft& d) -> Target { return &d.tensor; },
+     {1, kDevicesMax},
+     "",
+     "Tensor-parallel degree; only 1 for now."},
+    {"parallel",
+     "pipeline",
+     [](Draft& d) -> Target { return &d.job.parallel.pipeline; },
+     {0, kLayersMax},
+     "0",
+     "Pipeline stages; 0: one for each cluster."},
+    {"parallel",
+     "data",
+     [](Draft& d) -> Target { return &d.job.parallel.data; },
+     {0, kDevicesMax},
+     "0",
+     "Replicas of each stage; 0: all devices are used."},
+    {"parallel",
+     "schedule",
+     [](Draft& d) -> Target { return &d.job.parallel.schedule; },
+     {0, 0, kSchedules},
+     "",
+     "Order of forward and backward passes."},
+    {"parallel",
+     "alpha",
+     [](Draft& d) -> Target { return &d.job.parallel.alpha; },
+     {0.1, 10},
+     "",
+     "Weight of the fastest stages in the partition formula of holmes."},
+
+    {"cluster",
+     "file",
+     [](Draft& d) -> Target { return &d.cluster_file; },
+     {},
+     "none: one host with one device",
+     "Cluster file; relative to the job file, from --set to the current folder."},
+
+    {"transport",
+     "emulate",
+     [](Draft& d) -> Target { return &d.job.transport.emulate; },
+     {},
+     "",
+     "On one machine: hold NICs to the rates and latencies of the cluster file."},
+    {"transport",
+     "port",
+     [](Draft& d) -> Target { return &d.job.transport.port; },
+     {0, 65535},
+     "",
+     "TCP port of the coordinator; 0: any free one."},
+
+    {"resilience",
+     "heartbeat_ms",
+     [](Draft& d) -> Target { return &d.job.resilience.heartbeat_ms; },
+     {10, 60000},
+     "",
+     "Time between signs of life."},
+    {"resilience",
+     "timeout_ms",
+     [](Draft& d) -> Target { return &d.job.resilience.timeout_ms; },
+     {50, 600000},
+     "",
+     "A host that is silent for so long is lost; at least 2 heartbeats."},
+};
+
+/// Quoted, and cut when absurdly long.
+std::string quoted(std::string_view name) {
+  constexpr std::size_t kShown = 64;
+  return "'" + std::string(name.substr(0, kShown)) + (name.size() > kShown ? "..." : "") + "'";
+}
+
+std::string key_text(const Key& key, Draft& defaults) {
+  const Target target = key.target(defaults);
+  std::string text = "  " + std::string(key.name);
+  text.resize(std::max<std::size_t>(text.size() + 2, 24), ' ');
+  text += describe_type(target, key.rule);
+  const std::string range = describe_range(target, key.rule);
+  if (!range.empty()) text += ", " + range;
+  text += "; default ";
+  text += key.default_text.empty() ? show(target, key.rule) : std::string(key.default_text);
+  return text + "\n      " + std::string(key.help) + "\n";
+}
+
+}  // namespace
+
+std::span<const Section> config_sections() {
+  return kSections;
+}
+
+std::span<const Key> config_keys() {
+  return kKeys;
+}
+
+const Section* find_section(std::string_view name) {
+  for (const Section& section : kSections) {
+    if (section.name == name) return &section;
+  }
+  return nullptr;
+}
+
+const Key* find_key(std::string_view section, std::string_view name) {
+  for (const Key& key : kKeys) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+std::string unknown_section(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Section& section : kSections) names.push_back(section.name);
+  return "unknown section [" + std::string(name.substr(0, 64)) + "]" + did_you_mean(name, names);
+}
+
+std::string unknown_key(std::string_view section, std::string_view name) {
+  const std::string text = "unknown key " + quoted(name) + " in [" + std::string(section) + "]";
+  std::vector<std::string_view> names;
+  for (const Key& key : kKeys) {
+    if (key.section == section) names.push_back(key.name);
+  }
+  if (names.empty()) return text + "; this section has no keys yet";
+  const std::string near = did_you_mean(name, names);
+  for (const Key& key : kKeys) {
+    if (near.empty() && key.name == name) {
+      return text + "; it belongs to [" + std::string(key.section) + "]";
+    }
+  }
+  return text + near;
+}
+
+std::string describe_keys() {
+  Draft defaults;
+  std::string text;
+  for (const Section& section : kSections) {
+    text += (text.empty() ? "[" : "\n[") + std::string(section.name) + "]  " +
+            std::string(section.help) + "\n";
+    for (const Key& key : kKeys) {
+      if (key.section == section.name) text += key_text(key, defaults);
+    }
+  }
+  return text;
+}
+
+}  // namespace holmes::actors

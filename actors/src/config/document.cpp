@@ -1,0 +1,102 @@
+#include "config/document.hpp"
+
+#include <algorithm>
+
+#include "holmes/base/limits.hpp"
+
+// The library's own limits, set before it is included: no configuration nests deeper, and each
+// level of nesting is a level of recursion in the library.
+#define TOML_EXCEPTIONS 0
+#define TOML_MAX_NESTED_VALUES 16
+#include <toml++/toml.h>
+
+namespace holmes::actors {
+namespace {
+
+/// Dots of one line: each dot of a key nests a table, which the library does not bound.
+constexpr std::ptrdiff_t kDotsOfLineMax = 64;
+
+Error invalid(const std::string& where, const std::string& what) {
+  return Error(ErrorCode::kInvalidArgument, where + ": " + what);
+}
+
+Status check_size(std::string_view text, const std::string& file) {
+  if (text.size() > limits::kConfigBytesMax) {
+    return invalid(file, "has " + std::to_string(text.size()) + " bytes; at most " +
+                             std::to_string(limits::kConfigBytesMax) + " are read");
+  }
+  int line = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const auto dots = std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 text.begin() + static_cast<std::ptrdiff_t>(end), '.');
+    if (dots > kDotsOfLineMax) return invalid(place(file, line), "too many dots on one line");
+    begin = end + 1;
+  }
+  return {};
+}
+
+Node convert(const toml::node& source);
+
+Table convert_table(const toml::table& source) {
+  Table table;
+  for (const auto& [key, value] : source) {
+    table.push_back(
+        {std::string(key.str()), static_cast<int>(key.source().begin.line), convert(value)});
+  }
+  std::stable_sort(table.begin(), table.end(),
+                   [](const Member& a, const Member& b) { return a.line < b.line; });
+  return table;
+}
+
+Array convert_array(const toml::array& source) {
+  Array array;
+  for (const toml::node& element : source) array.push_back(convert(element));
+  return array;
+}
+
+Node convert(const toml::node& source) {
+  Node node;
+  node.line = static_cast<int>(source.source().begin.line);
+  if (const auto* boolean = source.as_boolean()) {
+    node.value = boolean->get();
+  } else if (const auto* integer = source.as_integer()) {
+    node.value = integer->get();
+  } else if (const auto* number = source.as_floating_point()) {
+    node.value = number->get();
+  } else if (const auto* text = source.as_string()) {
+    node.value = text->get();
+  } else if (const auto* array = source.as_array()) {
+    node.value = convert_array(*array);
+  } else if (const auto* table = source.as_table()) {
+    node.value = convert_table(*table);
+  } else {
+    node.value = Other{};
+  }
+  return node;
+}
+
+}  // namespace
+
+std::string_view type_name(const Node& node) {
+  constexpr std::string_view kNames[] = {"true or false", "an integer", "a number",      "a string",
+                                         "an array",      "a table",    "a date or time"};
+  return kNames[node.value.index()];
+}
+
+std::string place(const std::string& file, int line) {
+  return file + ":" + std::to_string(line);
+}
+
+Result<Table> parse_document(std::string_view text, const std::string& file) {
+  HOLMES_TRY(check_size(text, file));
+  const toml::parse_result result = toml::parse(text);
+  if (!result) {
+    const toml::parse_error& error = result.error();
+    return invalid(place(file, static_cast<int>(error.source().begin.line)),
+                   std::string(error.description()));
+  }
+  return convert_table(result.table());
+}
+
+}  // namespace holmes::actors

@@ -1,0 +1,182 @@
+#include "config/job_checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <initializer_list>
+#include <system_error>
+
+namespace holmes::actors {
+namespace {
+
+using Keys = std::initializer_list<const char*>;
+
+/// Where the value that does not fit was given: on the command line before in the file, and the
+/// file as a whole when all are defaults.
+std::string where(const Draft& draft, Keys keys) {
+  std::string found = draft.file;
+  bool in_file = false;
+  for (const char* key : keys) {
+    const auto place = draft.places.find(key);
+    if (place == draft.places.end()) continue;
+    if (place->second.starts_with("--set ")) return place->second;
+    if (!in_file) found = place->second;
+    in_file = true;
+  }
+  return found;
+}
+
+Error invalid(const Draft& draft, Keys keys, const std::string& what) {
+  return Error(ErrorCode::kInvalidArgument, where(draft, keys) + ": " + what);
+}
+
+std::string text(std::uint64_t value) {
+  return std::to_string(value);
+}
+
+Status check_model(Draft& draft) {
+  if (draft.tensor != 1) {
+    return invalid(draft, {"parallel.tensor"},
+                   "parallel.tensor = " + text(draft.tensor) +
+                       ", but tensor parallelism is not built yet; leave it at 1");
+  }
+  const auto& model = draft.job.model;
+  if (const Status status = model::validate(model); !status) {
+    return invalid(draft, {"model.heads", "model.channels"}, status.error().message());
+  }
+  constexpr std::uint32_t kByteValues = 256;
+  if (draft.job.data.tokenizer == "bytes" && model.vocabulary < kByteValues) {
+    return invalid(draft, {"model.vocabulary"},
+                   "model.vocabulary = " + text(model.vocabulary) +
+                       " is too small for data.tokenizer = \"bytes\", which needs 256");
+  }
+  std::uint32_t& sequence = draft.job.train.sequence;
+  if (!draft.is_set("train.sequence")) sequence = model.sequence;
+  if (sequence > model.sequence) {
+    return invalid(draft, {"train.sequence", "model.sequence"},
+                   "train.sequence = " + text(sequence) + " is longer than model.sequence = " +
+                       text(model.sequence) + "; lower it or raise model.sequence");
+  }
+  return {};
+}
+
+Status check_shape(Draft& draft) {
+  auto& shape = draft.job.train.shape;
+  const auto checked = partition::checked_shape(shape);
+  if (!checked) {
+    return invalid(draft, {"train.reduction_leaves", "train.batch", "train.micro_batch"},
+                   checked.error().message());
+  }
+  shape = *checked;
+  return {};
+}
+
+Status check_learning_rate(Draft& draft) {
+  const auto& train = draft.job.train;
+  auto& rate = draft.job.train.learning_rate;
+  constexpr float kDefaultShare = 10;
+  if (!draft.is_set("train.lr_min")) rate.floor = rate.peak / kDefaultShare;
+  if (rate.floor > rate.peak) {
+    return invalid(draft, {"train.lr_min", "train.lr"},
+                   "train.lr_min is above train.lr; lower it or raise train.lr");
+  }
+  if (!draft.is_set("train.decay_steps")) rate.decay_steps = train.steps;
+  if (rate.warmup_steps > rate.decay_steps) {
+    return invalid(draft, {"train.warmup_steps", "train.decay_steps", "train.steps"},
+                   "train.warmup_steps = " + text(rate.warmup_steps) +
+                       " is above train.decay_steps = " + text(rate.decay_steps) +
+                       (draft.is_set("train.decay_steps") ? "" : " (by default train.steps)") +
+                       "; warm up for fewer steps");
+  }
+  return {};
+}
+
+Status check_resilience(const Draft& draft) {
+  const auto& resilience = draft.job.resilience;
+  if (resilience.timeout_ms >= 2 * resilience.heartbeat_ms) return {};
+  return invalid(draft, {"resilience.timeout_ms", "resilience.heartbeat_ms"},
+                 "resilience.timeout_ms = " + text(resilience.timeout_ms) +
+                     " is less than two heartbeats of " + text(resilience.heartbeat_ms) +
+                     " ms; one late heartbeat would lose a host");
+}
+
+std::string gib(double bytes) {
+  constexpr double kBytes = 1024.0 * 1024 * 1024;
+  std::array<char, 32> result{};
+  std::snprintf(result.data(), result.size(), "%.3g GiB", bytes / kBytes);
+  return result.data();
+}
+
+/// The least that any layout needs: weights and gradients once, the largest activation. What a
+/// layout really needs is more; this refuses what can never fit.
+Status check_memory(const Draft& draft) {
+  const auto& job = draft.job;
+  const auto cost = model_cost(job);
+  const double parameters = 1.0 * cost.blocks * static_cast<double>(cost.block_parameters) +
+                            static_cast<double>(cost.head_parameters);
+  const double widest = std::max(job.model.channels, job.model.padded_vocabulary());
+  const double activation = 4.0 * job.train.shape.micro_batch * job.train.sequence * widest;
+  double memory = 0;
+  double largest = 0;
+  for (const auto& host : job.cluster.hosts) {
+    for (const auto& device : host.devices) {
+      memory += device.memory_gib;
+      largest = std::max(largest, device.memory_gib);
+    }
+  }
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  if (8 * parameters > memory * kGib) {
+    return invalid(draft, {"model.channels", "model.layers", "model.vocabulary"},
+                   "the model's weights and gradients need " + gib(8 * parameters) +
+                       ", but the devices of the cluster have " + gib(memory * kGib) +
+                       " in all (memory_gib); make the model smaller or the cluster larger");
+  }
+  if (activation > largest * kGib) {
+    return invalid(draft, {"train.micro_batch", "train.sequence", "model.vocabulary"},
+                   "one activation of a micro-batch needs " + gib(activation) +
+                       ", but no device has more than " + gib(largest * kGib) +
+                       "; lower train.micro_batch or train.sequence");
+  }
+  return {};
+}
+
+Status check_plan(const Draft& draft) {
+  const auto& job = draft.job;
+  const auto plan = partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel);
+  if (plan) return {};
+  return invalid(draft, {"parallel.pipeline", "parallel.data", "cluster.file", "model.layers"},
+                 plan.error().message());
+}
+
+}  // namespace
+
+Status check_job(Draft& draft) {
+  HOLMES_TRY(check_model(draft));
+  HOLMES_TRY(check_shape(draft));
+  HOLMES_TRY(check_learning_rate(draft));
+  HOLMES_TRY(check_resilience(draft));
+  HOLMES_TRY(check_memory(draft));
+  return check_plan(draft);
+}
+
+Status check_text(const Draft& draft) {
+  const auto& file = draft.job.data.text;
+  if (file.empty()) {
+    return invalid(draft, {}, "data.text is not set; name the text to train on under [data]");
+  }
+  const auto wrong = [&](const std::string& what) {
+    return invalid(draft, {"data.text"}, "data.text: " + file.string() + " " + what);
+  };
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) {
+    return wrong("does not exist; paths in a job file are relative to its folder");
+  }
+  if (!std::filesystem::is_regular_file(status)) return wrong("is not a regular file");
+  const auto size = std::filesystem::file_size(file, error);
+  if (error) return wrong(error.message());
+  if (size == 0) return wrong("is empty");
+  return {};
+}
+
+}  // namespace holmes::actors

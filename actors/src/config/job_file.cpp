@@ -1,0 +1,143 @@
+// Reads a job file: sections and keys from the table, then --set, then the checks between keys.
+
+#include <algorithm>
+#include <string>
+
+#include "config/config_keys.hpp"
+#include "config/document.hpp"
+#include "config/job_checks.hpp"
+#include "config/text_file.hpp"
+
+namespace holmes::actors {
+namespace {
+
+Error invalid(const std::string& where, const std::string& what) {
+  return Error(ErrorCode::kInvalidArgument, where + ": " + what);
+}
+
+std::string full_name(const Key& key) {
+  return std::string(key.section) + "." + std::string(key.name);
+}
+
+/// Inputs named in a file are relative to that file's folder.
+void resolve(const Key& key, const std::filesystem::path& folder, Draft& draft) {
+  if (key.section != "data" && key.section != "cluster") return;
+  const Target target = key.target(draft);
+  if (const auto* path = std::get_if<std::filesystem::path*>(&target)) {
+    **path = (folder / **path).lexically_normal();
+  }
+}
+
+Status read_section(const Section& section, const Table& table, const std::filesystem::path& folder,
+                    Draft& draft) {
+  for (const Member& member : table) {
+    const std::string at = place(draft.file, member.line);
+    const Key* key = find_key(section.name, member.key);
+    if (key == nullptr) return invalid(at, unknown_key(section.name, member.key));
+    if (const Status status = assign(key->target(draft), key->rule, member.node); !status) {
+      return invalid(at, "[" + std::string(section.name) + "] " + member.key + ": " +
+                             status.error().message());
+    }
+    draft.places[full_name(*key)] = at;
+    resolve(*key, folder, draft);
+  }
+  return {};
+}
+
+Status read_file(const Table& root, const std::filesystem::path& folder, Draft& draft) {
+  for (const Member& member : root) {
+    const std::string at = place(draft.file, member.line);
+    const auto* table = std::get_if<Table>(&member.node.value);
+    const Section* section = find_section(member.key);
+    if (section == nullptr) {
+      for (const Key& key : config_keys()) {
+        if (table == nullptr && key.name == member.key) {
+          return invalid(at, "key '" + member.key + "' stands outside its section; put it below [" +
+                                 std::string(key.section) + "]");
+        }
+      }
+      return invalid(at, unknown_section(member.key));
+    }
+    if (table == nullptr) {
+      return invalid(
+          at, "'" + member.key + "' is a section: write [" + member.key + "] and its keys below");
+    }
+    HOLMES_TRY(read_section(*section, *table, folder, draft));
+  }
+  return {};
+}
+
+Status apply_override(const std::string& text, Draft& draft) {
+  const std::size_t equals = text.find('=');
+  const std::size_t dot = std::min(text.find('.'), equals);
+  if (equals == std::string::npos || dot == equals) {
+    return invalid("--set " + text.substr(0, 100), "write --set section.key=value");
+  }
+  const std::string section = text.substr(0, dot);
+  const std::string name = text.substr(dot + 1, equals - dot - 1);
+  const std::string at = "--set " + text.substr(0, equals).substr(0, 100);
+  if (find_section(section) == nullptr) return invalid(at, unknown_section(section));
+  const Key* key = find_key(section, name);
+  if (key == nullptr) return invalid(at, unknown_key(section, name));
+  const Status status =
+      assign_text(key->target(draft), key->rule, std::string_view(text).substr(equals + 1));
+  if (!status) return invalid(at, status.error().message());
+  draft.places[full_name(*key)] = at;
+  return {};
+}
+
+partition::Cluster one_host() {
+  partition::Cluster cluster;
+  cluster.hosts.push_back({"localhost", "", "", {partition::Device{}}, {}});
+  return cluster;
+}
+
+Status read_cluster(Draft& draft) {
+  if (draft.cluster_file.empty()) {
+    draft.job.cluster = one_host();
+    return {};
+  }
+  auto cluster = load_cluster(draft.cluster_file);
+  if (!cluster) {
+    // The cluster file's own errors name its lines; a file that is not there was named here.
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(draft.cluster_file, ignored)) return cluster.error();
+    return cluster.error().in(draft.places.at("cluster.file") + ": [cluster] file");
+  }
+  draft.job.cluster = std::move(*cluster);
+  return {};
+}
+
+Result<Draft> read_job(std::string_view text, const std::string& name,
+                       const std::vector<std::string>& overrides,
+                       const std::filesystem::path& folder) {
+  Draft draft;
+  draft.file = name;
+  HOLMES_TRY_ASSIGN(const Table root, parse_document(text, name));
+  HOLMES_TRY(read_file(root, folder, draft));
+  for (const std::string& override_text : overrides) {
+    HOLMES_TRY(apply_override(override_text, draft));
+  }
+  HOLMES_TRY(read_cluster(draft));
+  HOLMES_TRY(check_job(draft));
+  return draft;
+}
+
+}  // namespace
+
+Result<JobConfig> parse_job(std::string_view text, const std::string& name,
+                            const std::vector<std::string>& overrides,
+                            const std::filesystem::path& folder) {
+  HOLMES_TRY_ASSIGN(Draft draft, read_job(text, name, overrides, folder));
+  return std::move(draft.job);
+}
+
+Result<JobConfig> load_job(const ConfigSource& source) {
+  HOLMES_TRY_ASSIGN(const std::string text, read_text_file(source.file));
+  HOLMES_TRY_ASSIGN(Draft draft, read_job(text, source.file.string(), source.overrides,
+                                          source.file.parent_path()));
+  HOLMES_TRY(check_text(draft));
+  return std::move(draft.job);
+}
+
+}  // namespace holmes::actors

@@ -1,0 +1,58 @@
+// Goal: the examples load, are one job on two clusters of hosts, and plan as the README says.
+// Method: load them with a text of our own.
+#include <gtest/gtest.h>
+
+#include "holmes/actors/job_config.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace holmes::actors {
+namespace {
+
+const std::filesystem::path kExamples = HOLMES_EXAMPLES;
+
+JobConfig load_example(const char* name, const testing::TemporaryFolder& folder) {
+  const auto text = folder.write("text.txt", "In the beginning");
+  auto job = load_job({kExamples / name, {"data.text=" + text.string()}});
+  EXPECT_TRUE(job) << job.error().message();
+  return job ? *job : JobConfig{};
+}
+
+TEST(Examples, AreTheSameJob) {
+  const testing::TemporaryFolder folder;
+  const JobConfig one = load_example("one-host.toml", folder);
+  const JobConfig two = load_example("two-clusters.toml", folder);
+  EXPECT_EQ(one.model, two.model);
+  EXPECT_EQ(one.train.shape, two.train.shape);
+  EXPECT_EQ(one.train.steps, two.train.steps);
+  EXPECT_EQ(one.train.sequence, two.train.sequence);
+  EXPECT_EQ(one.train.seed, two.train.seed);
+  EXPECT_EQ(one.train.learning_rate.peak, two.train.learning_rate.peak);
+  EXPECT_EQ(one.train.learning_rate.floor, two.train.learning_rate.floor);
+  EXPECT_EQ(one.train.learning_rate.warmup_steps, two.train.learning_rate.warmup_steps);
+  EXPECT_EQ(one.data.validation, two.data.validation);
+  EXPECT_NE(one.run.folder, two.run.folder);
+}
+
+TEST(Examples, TwoClustersAreTwoStagesOfTwoReplicas) {
+  const testing::TemporaryFolder folder;
+  const JobConfig job = load_example("two-clusters.toml", folder);
+  ASSERT_EQ(job.cluster.hosts.size(), 4U);
+  EXPECT_EQ(job.cluster.hosts[3].name, "b1");
+  const auto plan = partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel);
+  ASSERT_TRUE(plan) << plan.error().message();
+  ASSERT_EQ(plan->stages.size(), 2U);
+  EXPECT_EQ(plan->stages[0].shares.size(), 2U);
+  const auto fabric = [&](FabricId id) { return job.cluster.fabrics[id.index()].name; };
+  EXPECT_EQ(fabric(plan->groups[0].paths.front()), "ib-a");
+  EXPECT_EQ(fabric(plan->groups[1].paths.front()), "roce-b");
+  EXPECT_EQ(fabric(plan->edges[0].paths.front()), "ethernet");
+}
+
+TEST(Examples, OneHostIsOneStage) {
+  const testing::TemporaryFolder folder;
+  const JobConfig job = load_example("one-host.toml", folder);
+  EXPECT_EQ(job.cluster.device_count(), 1U);
+}
+
+}  // namespace
+}  // namespace holmes::actors
