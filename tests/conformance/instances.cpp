@@ -4,7 +4,8 @@
 namespace holmes::transport::conformance {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Suite,
-                         ::testing::Values(Backend{"tcp", [] { return make_tcp_world(false); }},
+                         ::testing::Values(Backend{"sim", [] { return make_sim_world(); }},
+                                           Backend{"tcp", [] { return make_tcp_world(false); }},
                                            Backend{"tcp_checksum",
                                                    [] { return make_tcp_world(true); }}),
                          [](const auto& instance) { return instance.param.name; });
