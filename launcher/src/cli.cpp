@@ -1,0 +1,159 @@
+#include "cli.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+
+#include "exit_codes.hpp"
+
+namespace holmes::launcher {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 interrupted with state saved.\n"
+    "Results go to stdout, logs to stderr.";
+
+/// Everything that options are parsed into.
+struct Parsed {
+  TrainCommand train;
+  PlanCommand plan;
+  GenerateCommand generate;
+  AgentCommand agent;
+  bool keys = false;
+  std::uint32_t agent_host = 0;
+  std::string log_level;
+  LogOptions log;
+};
+
+void add_log_options(CLI::App& app, Parsed& parsed) {
+  app.add_flag("--log-json", parsed.log.json, "Write log lines as JSON");
+  app.add_option("--log-level", parsed.log_level,
+                 "Lowest level that is logged: debug, info, warning, error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+}
+
+void add_job_options(CLI::App& app, std::filesystem::path& job,
+                     std::vector<std::string>& overrides) {
+  app.add_option("job", job, "Job file (TOML)");
+  app.add_option("--set", overrides, "Override a key of the job file, for example train.steps=100")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+CLI::App* add_train(CLI::App& app, Parsed& parsed) {
+  auto* train = app.add_subcommand("train", "Train a model as a job file says");
+  add_job_options(*train, parsed.train.job, parsed.train.overrides);
+  auto* resume = train->add_flag("--resume", parsed.train.resume,
+                                 "Continue from the newest checkpoint of the run folder");
+  train
+      ->add_flag("--overwrite", parsed.train.overwrite,
+                 "Start over in a run folder that has checkpoints: they are removed")
+      ->excludes(resume);
+  train->add_flag("--json", parsed.train.json, "Print events as JSON lines");
+  train->add_flag("--keys", parsed.keys, "Print all keys of job and cluster files, and exit");
+  add_log_options(*train, parsed);
+  return train;
+}
+
+CLI::App* add_plan(CLI::App& app, Parsed& parsed) {
+  auto* plan = app.add_subcommand("plan", "Print who would train what over which NICs, and why");
+  add_job_options(*plan, parsed.plan.job, parsed.plan.overrides);
+  plan->add_flag("--json", parsed.plan.json, "Print the plan as JSON");
+  add_log_options(*plan, parsed);
+  return plan;
+}
+
+CLI::App* add_generate(CLI::App& app, Parsed& parsed) {
+  auto* generate = app.add_subcommand("generate", "Let a trained model continue a text");
+  auto& command = parsed.generate;
+  generate
+      ->add_option("--checkpoint", command.checkpoint,
+                   "A checkpoint, or a run folder: its newest one")
+      ->required();
+  generate->add_option("--prompt", command.prompt, "The text to continue")->required();
+  generate->add_option("--tokens", command.tokens, "Tokens to write")->capture_default_str();
+  generate
+      ->add_option("--temperature", command.temperature,
+                   "0: always the likeliest token; 1: as the model says")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  generate->add_option("--top-k", command.top_k, "Choose among so many tokens; 0: among all")
+      ->capture_default_str();
+  generate->add_option("--seed", command.seed, "Seed of the choice")->capture_default_str();
+  add_log_options(*generate, parsed);
+  return generate;
+}
+
+CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
+  auto* agent = app.add_subcommand("agent", "Serve one host of a job; started by holmes train");
+  agent->add_option("--host", parsed.agent_host, "Index of the host in the cluster")->required();
+  agent->add_option("--job", parsed.agent.invitation.job, "Identity of the job")->required();
+  agent->add_option("--coordinator", parsed.agent.invitation.coordinator, "ADDRESS:PORT")
+      ->required();
+  add_log_options(*agent, parsed);
+  return agent;
+}
+
+Finished usage_error(const std::string& what, const std::string& command) {
+  const std::string name = command.empty() ? "holmes" : "holmes " + command;
+  return {kExitUsage, "", name + ": " + what + "; see " + name + " --help"};
+}
+
+Finished from_cli11(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const bool asked = app.exit(error, out, err) == 0;  // help or version
+  if (asked) return {kExitDone, out.str(), ""};
+  return {kExitUsage, "", "holmes: " + err.str()};
+}
+
+}  // namespace
+
+CommandLine parse_command_line(const std::vector<std::string>& arguments) {
+  Parsed parsed;
+  CLI::App app("Trains large language models on hosts whose NICs differ.", "holmes");
+  app.set_version_flag("--version", "holmes " HOLMES_VERSION);
+  app.footer(kFooter);
+  app.require_subcommand(0, 1);  // a word that is no command is then named in the error
+  const auto* train = add_train(app, parsed);
+  const auto* plan = add_plan(app, parsed);
+  const auto* generate = add_generate(app, parsed);
+  add_agent(app, parsed);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);  // CLI11 takes them last first
+  } catch (const CLI::ParseError& error) {
+    return {from_cli11(app, error), {}};
+  }
+  if (app.get_subcommands().empty()) return {usage_error("which command?", ""), {}};
+  // Agents log to files, where more is welcome than on the console of whoever trains.
+  parsed.log.level = *parse_log_level(!parsed.log_level.empty()
+                                          ? parsed.log_level
+                                          : (app.got_subcommand("agent") ? "info" : "warning"));
+  if (train->parsed()) {
+    if (parsed.keys) return {ShowKeysCommand{}, parsed.log};
+    if (parsed.train.job.empty()) return {usage_error("which job file?", "train"), parsed.log};
+    return {parsed.train, parsed.log};
+  }
+  if (plan->parsed()) {
+    if (parsed.plan.job.empty()) return {usage_error("which job file?", "plan"), parsed.log};
+    return {parsed.plan, parsed.log};
+  }
+  if (generate->parsed()) return {parsed.generate, parsed.log};
+  parsed.agent.invitation.host = HostId(parsed.agent_host);
+  return {parsed.agent, parsed.log};
+}
+
+std::vector<std::string> agent_arguments(const actors::AgentInvitation& invitation,
+                                         const LogOptions& log) {
+  std::vector<std::string> arguments{"holmes",        "agent",
+                                     "--host",        std::to_string(invitation.host.value()),
+                                     "--job",         invitation.job,
+                                     "--coordinator", invitation.coordinator,
+                                     "--log-level",   std::string(to_string(log.level))};
+  if (log.json) arguments.emplace_back("--log-json");
+  return arguments;
+}
+
+}  // namespace holmes::launcher

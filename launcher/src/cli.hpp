@@ -1,0 +1,60 @@
+#pragma once
+
+// The command line of `holmes` as a value. It reads no files and writes nothing.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "holmes/actors/session.hpp"
+#include "log_sink.hpp"
+
+namespace holmes::launcher {
+
+struct TrainCommand {
+  std::filesystem::path job;
+  std::vector<std::string> overrides;  ///< "train.steps=100"
+  bool resume = false;
+  bool overwrite = false;
+  bool json = false;
+};
+struct ShowKeysCommand {};
+struct PlanCommand {
+  std::filesystem::path job;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+struct GenerateCommand {
+  std::filesystem::path checkpoint;
+  std::string prompt;
+  std::uint32_t tokens = 400;
+  double temperature = 0.8;
+  std::uint32_t top_k = 40;
+  std::uint64_t seed = 1;
+};
+struct AgentCommand {
+  actors::AgentInvitation invitation;
+};
+/// Nothing to run: help, version or a usage error.
+struct Finished {
+  int exit_code = 0;
+  std::string output;  ///< For stdout.
+  std::string error;   ///< For stderr.
+};
+
+struct CommandLine {
+  std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, GenerateCommand, AgentCommand>
+      command;
+  LogOptions log;
+};
+
+/// `arguments` without the program's name.
+CommandLine parse_command_line(const std::vector<std::string>& arguments);
+
+/// The command line of an agent, from argv[0] on: what parse_command_line() reads back.
+std::vector<std::string> agent_arguments(const actors::AgentInvitation& invitation,
+                                         const LogOptions& log);
+
+}  // namespace holmes::launcher

@@ -1,0 +1,51 @@
+#pragma once
+
+// The one writer to the terminal: lines of results on stdout, log lines on stderr, and, where
+// stdout is a terminal, a live block below them that is redrawn in place. It does not decide what
+// is shown.
+//
+// Threads: all methods from any thread. Descriptors belong to the caller and must outlive it.
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holmes::launcher {
+
+class Console {
+ public:
+  struct Descriptors {
+    int out = 1;
+    int error = 2;
+  };
+  explicit Console(Descriptors descriptors) : descriptors_(descriptors) {}
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  /// One or more whole lines of results; the last newline is added.
+  void print(std::string_view text);
+  /// The same for logs.
+  void log(std::string_view text);
+  /// Replaces the live block. Lines must be narrower than the terminal.
+  void show(std::vector<std::string> block);
+  /// Leaves the block as it stands; what follows goes below it.
+  void leave();
+
+  /// Columns of the terminal that is stdout; 0 where it is none.
+  int columns() const;
+
+ private:
+  void write_above(int descriptor, std::string_view text);
+  std::string erase() const;
+  std::string block_text() const;
+
+  const Descriptors descriptors_;
+  std::mutex mutex_;
+  std::vector<std::string> block_;
+};
+
+/// Writes all of `text`; errors are ignored, since a console that is gone must not stop a run.
+void write_all(int descriptor, std::string_view text);
+
+}  // namespace holmes::launcher

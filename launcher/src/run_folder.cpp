@@ -1,0 +1,109 @@
+#include "run_folder.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "console.hpp"
+
+namespace holmes::launcher {
+namespace fs = std::filesystem;
+namespace {
+
+Error refusal(const fs::path& path, const std::string& why) {
+  return Error(ErrorCode::kInvalidArgument, "run folder " + path.string() + ": " + why);
+}
+
+std::string reason(int errno_value) {
+  return std::generic_category().message(errno_value);
+}
+
+Result<Descriptor> take_lock(const fs::path& path) {
+  Descriptor lock(::open((path / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock)
+    return refusal(path, "cannot be written (" + reason(errno) +
+                             "); choose another with --set run.folder=DIR");
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return refusal(path,
+                   "another holmes train is running in it; stop that one, or choose another "
+                   "folder with --set run.folder=DIR");
+  return lock;
+}
+
+bool has_checkpoints(const fs::path& path) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path / "checkpoints", error))
+    if (entry.is_directory(error)) return true;
+  return false;
+}
+
+Status clear(const fs::path& path) {
+  std::error_code error;
+  for (const char* name : {"checkpoints", "logs", "metrics.jsonl", "plan.json", "processes.json"}) {
+    fs::remove_all(path / name, error);
+    if (error) return refusal(path, std::string("cannot remove ") + name + ": " + error.message());
+  }
+  return {};
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (value_ >= 0) ::close(value_);
+}
+
+Result<RunFolder> RunFolder::open(const fs::path& path, RunStart start) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    return refusal(
+        path, "cannot be made (" + error.message() + "); choose another with --set run.folder=DIR");
+  HOLMES_TRY_ASSIGN(Descriptor lock, take_lock(path));
+  if (start == RunStart::kFresh && has_checkpoints(path))
+    return refusal(path,
+                   "holds checkpoints of an earlier run; continue it with --resume, replace "
+                   "it with --overwrite, or choose another folder with --set run.folder=DIR");
+  if (start == RunStart::kOverwrite) HOLMES_TRY(clear(path));
+  fs::create_directories(path / "logs", error);
+  if (error) return refusal(path, "cannot make logs/: " + error.message());
+  return RunFolder(path, std::move(lock));
+}
+
+fs::path RunFolder::log_file(std::string_view host) const {
+  return logs() / (std::string(host) + ".log");
+}
+
+Status RunFolder::write(std::string_view name, std::string_view content) const {
+  const fs::path file = path_ / name;
+  const fs::path fresh = path_ / (std::string(name) + ".new");
+  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
+  out.write(content.data(), static_cast<std::streamsize>(content.size()));
+  out.close();
+  if (!out) return system_error("cannot write " + fresh.string(), errno);
+  std::error_code error;
+  fs::rename(fresh, file, error);
+  if (error) return system_error("cannot replace " + file.string(), error.value());
+  return {};
+}
+
+Status RunFolder::keep_job(const fs::path& job_file) const {
+  std::ifstream in(job_file, std::ios::binary);
+  std::ostringstream content;
+  content << in.rdbuf();
+  if (!in) return system_error("cannot read " + job_file.string(), errno);
+  return write("job.toml", content.str());
+}
+
+std::string processes_json(const std::vector<AgentProcess>& processes) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& process : processes)
+    list.push_back({{"host", process.host}, {"pid", process.pid}});
+  return list.dump(2) + "\n";
+}
+
+}  // namespace holmes::launcher

@@ -1,0 +1,74 @@
+#include "summary.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "gzip_bound.hpp"
+#include "holmes/model/data.hpp"
+#include "progress.hpp"
+
+namespace holmes::launcher {
+namespace {
+
+std::string_view outcome_name(actors::Outcome outcome) {
+  switch (outcome) {
+    case actors::Outcome::kFinished:
+      return "finished";
+    case actors::Outcome::kInterrupted:
+      return "interrupted";
+    case actors::Outcome::kFailed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+Result<std::vector<std::byte>> read_part(const std::filesystem::path& file,
+                                         const model::TokenRange& bytes) {
+  std::vector<std::byte> part(bytes.size());
+  std::ifstream in(file, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(bytes.begin));
+  in.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  if (!in) return system_error("cannot read " + file.string(), errno);
+  return part;
+}
+
+}  // namespace
+
+std::string summary_text(const Summary& summary) {
+  std::string text;
+  if (summary.validation_nats)
+    text += fmt::format("validation loss {:.4f} nats per {}\n", *summary.validation_nats,
+                        summary.byte_tokens ? "byte" : "token");
+  if (summary.gzip_nats)
+    text +=
+        fmt::format("gzip -9 needs   {:.4f} nats per byte for the same text\n", *summary.gzip_nats);
+  if (!summary.checkpoint.empty())
+    text += fmt::format("checkpoint      {}\n", summary.checkpoint.string());
+  text += fmt::format("{} after {}", outcome_name(summary.outcome),
+                      human_duration(seconds(summary.duration)));
+  return text;
+}
+
+std::string summary_json(const Summary& summary) {
+  nlohmann::ordered_json json{{"event", "ended"},
+                              {"outcome", outcome_name(summary.outcome)},
+                              {"duration_s", seconds(summary.duration)}};
+  if (summary.validation_nats) json["validation_loss"] = *summary.validation_nats;
+  if (summary.gzip_nats) json["gzip9_nats_per_byte"] = *summary.gzip_nats;
+  if (!summary.checkpoint.empty()) json["checkpoint"] = summary.checkpoint.string();
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Result<double> gzip_nats_of_validation(const actors::JobConfig& job) {
+  HOLMES_TRY_ASSIGN(const auto tokens, model::open_byte_text(job.data.text));
+  HOLMES_TRY_ASSIGN(const auto parts,
+                    model::split(*tokens, job.data.validation, job.train.sequence));
+  HOLMES_TRY_ASSIGN(const auto text, read_part(job.data.text, parts.validation));
+  return gzip_nats_per_byte(text);
+}
+
+}  // namespace holmes::launcher

@@ -1,0 +1,31 @@
+#pragma once
+
+// What is printed when training has ended: figures beside what they are to be compared with.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "holmes/actors/job_config.hpp"
+#include "holmes/actors/session.hpp"
+#include "holmes/base/units.hpp"
+
+namespace holmes::launcher {
+
+struct Summary {
+  actors::Outcome outcome = actors::Outcome::kFailed;
+  std::optional<double> validation_nats;  ///< Per token.
+  std::optional<double> gzip_nats;        ///< Per byte of the validation text.
+  bool byte_tokens = false;               ///< A token is a byte: the two can be compared.
+  std::filesystem::path checkpoint;       ///< Empty: none was saved.
+  Duration duration{};
+};
+
+std::string summary_text(const Summary& summary);
+/// {"event": "ended", ...}
+std::string summary_json(const Summary& summary);
+
+/// What gzip -9 needs for the validation part of the job's text, in nats per byte.
+Result<double> gzip_nats_of_validation(const actors::JobConfig& job);
+
+}  // namespace holmes::launcher

@@ -1,0 +1,195 @@
+#include "train.hpp"
+
+#include <atomic>
+#include <mutex>
+
+#include <unistd.h>
+
+#include "display.hpp"
+#include "exit_codes.hpp"
+#include "holmes/partition/plan_json.hpp"
+#include "local_processes.hpp"
+#include "metrics.hpp"
+#include "run_folder.hpp"
+#include "signals.hpp"
+#include "summary.hpp"
+
+namespace holmes::launcher {
+namespace {
+
+/// Takes the session's events apart: display, metrics, files, and what the summary needs.
+class EventSink {
+ public:
+  EventSink(const RunFolder& folder, const actors::JobConfig& job, Display& display, Logger log)
+      : folder_(folder),
+        cluster_(job.cluster),
+        display_(display),
+        metrics_({folder.metrics_file(), job.train.steps, job.data.validate_every, job.cluster}),
+        log_(std::move(log)) {}
+
+  void on_event(const actors::Event& event) {
+    warn(metrics_.on_event(event));
+    if (const auto* plan = std::get_if<actors::PlanInForce>(&event); plan && !plan->plan.empty())
+      warn(folder_.write("plan.json", partition::to_json(plan->plan, cluster_) + "\n"));
+    if (const auto* validation = std::get_if<actors::ValidationFinished>(&event))
+      validation_nats_ = validation->loss;
+    if (const auto* checkpoint = std::get_if<actors::CheckpointSaved>(&event))
+      checkpoint_ = checkpoint->folder;
+    display_.on_event(event);
+  }
+
+  std::optional<double> validation_nats() const { return validation_nats_; }
+  const std::filesystem::path& checkpoint() const { return checkpoint_; }
+
+ private:
+  void warn(const Status& status) {
+    if (!status) log_.warning(status.error().message());
+  }
+
+  const RunFolder& folder_;
+  const partition::Cluster cluster_;
+  Display& display_;
+  MetricsWriter metrics_;
+  const Logger log_;
+  std::optional<double> validation_nats_;
+  std::filesystem::path checkpoint_;
+};
+
+/// Brings stop signals to a session that may not exist yet.
+class StopRequest {
+ public:
+  explicit StopRequest(Console& console) : console_(console) {}
+
+  void on_signal(int count) {
+    if (count > 1) ::_exit(kExitFailed);  // the agents die with this process
+    console_.log("holmes: stopping after this step; a second signal stops at once, without saving");
+    const std::lock_guard lock(mutex_);
+    asked_ = true;
+    if (session_ != nullptr) session_->request_stop();
+  }
+
+  void attach(actors::Session* session) {
+    const std::lock_guard lock(mutex_);
+    session_ = session;
+    if (asked_ && session_ != nullptr) session_->request_stop();
+  }
+
+ private:
+  Console& console_;
+  std::mutex mutex_;
+  actors::Session* session_ = nullptr;
+  bool asked_ = false;
+};
+
+int fail(Console& console, const Error& error) {
+  console.log("holmes: " + error.message());
+  return exit_code(error.code());
+}
+
+RunStart run_start(const TrainCommand& command) {
+  if (command.resume) return RunStart::kResume;
+  return command.overwrite ? RunStart::kOverwrite : RunStart::kFresh;
+}
+
+std::string host_name(const actors::JobConfig& job, HostId host) {
+  const bool known = host.index() < job.cluster.hosts.size();
+  return known ? job.cluster.hosts[host.index()].name : "host-" + std::to_string(host.value());
+}
+
+LocalProcesses::Options process_options(const RunFolder& folder, const actors::JobConfig& job,
+                                        const TrainServices& services) {
+  LocalProcesses::Options options;
+  options.executable = services.agent_executable;
+  options.arguments = [log = services.log_options](const actors::AgentInvitation& invitation) {
+    LogOptions for_file = log;
+    for_file.level = std::min(log.level, LogLevel::kInfo);
+    return agent_arguments(invitation, for_file);
+  };
+  options.log_file = [&folder, &job](HostId host) { return folder.log_file(host_name(job, host)); };
+  options.on_started = [&](const std::vector<std::pair<HostId, int>>& started) {
+    std::vector<AgentProcess> processes;
+    for (const auto& [host, pid] : started) processes.push_back({host_name(job, host), pid});
+    if (auto status = folder.write("processes.json", processes_json(processes)); !status)
+      services.log.warning(status.error().message());
+  };
+  return options;
+}
+
+DisplayOptions display_options(const TrainCommand& command, const TrainServices& services,
+                               const actors::JobConfig& job) {
+  DisplayOptions options;
+  options.mode = command.json                     ? DisplayMode::kJson
+                 : services.console.columns() > 0 ? DisplayMode::kLive
+                                                  : DisplayMode::kPlain;
+  options.color = services.color;
+  options.unicode = services.unicode;
+  options.steps_total = job.train.steps;
+  options.cluster = job.cluster;
+  return options;
+}
+
+Result<actors::Outcome> run_session(const TrainCommand& command, const actors::JobConfig& job,
+                                    const RunFolder& folder, EventSink& events,
+                                    const TrainServices& services) {
+  LocalProcesses processes(process_options(folder, job, services));
+  StopRequest stop(services.console);
+  const SignalWatcher signals([&stop](int count) { stop.on_signal(count); });
+  actors::SessionOptions options;
+  options.job = job;
+  options.resume = command.resume;
+  options.starter = &processes;
+  options.log = services.log;
+  options.on_event = [&events](const actors::Event& event) { events.on_event(event); };
+  HOLMES_TRY_ASSIGN(const auto session, services.start_session(std::move(options)));
+  processes.on_exit([&session](HostId host, int status) { session->agent_exited(host, status); });
+  stop.attach(session.get());
+  const actors::Outcome outcome = session->wait();
+  stop.attach(nullptr);
+  processes.on_exit({});
+  return outcome;
+}
+
+int report(const Summary& summary, bool json, Console& console) {
+  console.print(json ? summary_json(summary) : summary_text(summary));
+  switch (summary.outcome) {
+    case actors::Outcome::kFinished:
+      return kExitDone;
+    case actors::Outcome::kInterrupted:
+      return kExitInterrupted;
+    case actors::Outcome::kFailed:
+      break;
+  }
+  return kExitFailed;
+}
+
+Summary summarise(const EventSink& events, const actors::JobConfig& job, actors::Outcome outcome) {
+  Summary summary;
+  summary.outcome = outcome;
+  summary.validation_nats = events.validation_nats();
+  summary.checkpoint = events.checkpoint();
+  summary.byte_tokens = job.data.tokenizer == "bytes";
+  if (!summary.byte_tokens || !summary.validation_nats) return summary;
+  if (const auto gzip = gzip_nats_of_validation(job)) summary.gzip_nats = *gzip;
+  return summary;
+}
+
+}  // namespace
+
+int train(const TrainCommand& command, const TrainServices& services) {
+  const TimePoint start = services.clock.now();
+  const auto job = services.load_job({command.job, command.overrides});
+  if (!job) return fail(services.console, job.error());
+  const auto folder = RunFolder::open(job->run.folder, run_start(command));
+  if (!folder) return fail(services.console, folder.error());
+  if (auto kept = folder->keep_job(command.job); !kept) return fail(services.console, kept.error());
+  Display display(services.console, services.clock, display_options(command, services, *job));
+  EventSink events(*folder, *job, display, services.log);
+  const auto outcome = run_session(command, *job, *folder, events, services);
+  if (!outcome) return fail(services.console, outcome.error());
+  display.end();
+  Summary summary = summarise(events, *job, *outcome);
+  summary.duration = services.clock.now() - start;
+  return report(summary, command.json, services.console);
+}
+
+}  // namespace holmes::launcher

@@ -1,0 +1,105 @@
+// Goal: command lines become the values they mean; wrong ones exit 2 and say what is wrong; help
+// and version exit 0. An agent's command line reads back as it was written.
+#include "cli.hpp"
+
+#include <gmock/gmock.h>
+
+namespace holmes::launcher {
+namespace {
+
+using testing::HasSubstr;
+
+template <class T>
+T parsed(const std::vector<std::string>& arguments) {
+  auto line = parse_command_line(arguments);
+  EXPECT_TRUE(std::holds_alternative<T>(line.command));
+  return std::get<T>(line.command);
+}
+
+TEST(CommandLine, Train) {
+  const auto command = parsed<TrainCommand>(
+      {"train", "job.toml", "--set", "train.steps=5", "--set", "run.folder=x", "--resume"});
+  EXPECT_EQ(command.job, "job.toml");
+  EXPECT_THAT(command.overrides, testing::ElementsAre("train.steps=5", "run.folder=x"));
+  EXPECT_TRUE(command.resume);
+  EXPECT_FALSE(command.json);
+}
+
+TEST(CommandLine, OptionsMayComeBeforeTheJob) {
+  const auto command =
+      parsed<TrainCommand>({"train", "--set", "train.steps=5", "--json", "job.toml"});
+  EXPECT_EQ(command.job, "job.toml");
+  EXPECT_THAT(command.overrides, testing::ElementsAre("train.steps=5"));
+  EXPECT_TRUE(command.json);
+}
+
+TEST(CommandLine, GenerateHasDefaultsAndChecks) {
+  const auto command =
+      parsed<GenerateCommand>({"generate", "--checkpoint", "runs/a", "--prompt", "In the"});
+  EXPECT_EQ(command.prompt, "In the");
+  EXPECT_GT(command.tokens, 0U);
+  EXPECT_EQ(parsed<Finished>({"generate", "--prompt", "x"}).exit_code, 2);
+  EXPECT_EQ(
+      parsed<Finished>({"generate", "--checkpoint", "a", "--prompt", "x", "--temperature", "-1"})
+          .exit_code,
+      2);
+}
+
+TEST(CommandLine, WrongUsageExits2AndNamesIt) {
+  for (const auto& [arguments, what] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"trian"}, "trian"},
+           {{}, "which command"},
+           {{"train"}, "which job file"},
+           {{"plan"}, "which job file"},
+           {{"train", "job.toml", "--rseume"}, "--rseume"},
+           {{"train", "job.toml", "--resume", "--overwrite"}, "--resume"},
+           {{"train", "job.toml", "--log-level", "loud"}, "loud"}}) {
+    const auto finished = parsed<Finished>(arguments);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_THAT(finished.error, HasSubstr(what));
+    EXPECT_EQ(finished.output, "");
+  }
+}
+
+TEST(CommandLine, HelpAndVersionGoToStdout) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                    {"train", "--help"},
+                                                    {"plan", "--help"},
+                                                    {"generate", "--help"},
+                                                    {"agent", "--help"}}) {
+    const auto finished = parsed<Finished>(arguments);
+    EXPECT_EQ(finished.exit_code, 0);
+    EXPECT_THAT(finished.output, HasSubstr("--help"));
+  }
+  EXPECT_THAT(parsed<Finished>({"--version"}).output, testing::StartsWith("holmes 0."));
+  EXPECT_THAT(parsed<Finished>({"--help"}).output, HasSubstr("Exit codes"));
+}
+
+TEST(CommandLine, KeysNeedNoJob) {
+  parsed<ShowKeysCommand>({"train", "--keys"});
+}
+
+TEST(CommandLine, AgentsReadBackWhatTheyAreTold) {
+  const actors::AgentInvitation invitation{HostId(3), "4f2a", "127.0.0.1:29400"};
+  auto arguments = agent_arguments(invitation, {true, LogLevel::kDebug});
+  ASSERT_EQ(arguments.front(), "holmes");
+  arguments.erase(arguments.begin());
+  const auto line = parse_command_line(arguments);
+  const auto& agent = std::get<AgentCommand>(line.command);
+  EXPECT_EQ(agent.invitation.host, HostId(3));
+  EXPECT_EQ(agent.invitation.job, "4f2a");
+  EXPECT_EQ(agent.invitation.coordinator, "127.0.0.1:29400");
+  EXPECT_TRUE(line.log.json);
+  EXPECT_EQ(line.log.level, LogLevel::kDebug);
+}
+
+TEST(CommandLine, ConsoleIsQuieterThanAgents) {
+  EXPECT_EQ(parse_command_line({"train", "a.toml"}).log.level, LogLevel::kWarning);
+  EXPECT_EQ(
+      parse_command_line({"agent", "--host", "0", "--job", "a", "--coordinator", "b"}).log.level,
+      LogLevel::kInfo);
+}
+
+}  // namespace
+}  // namespace holmes::launcher

@@ -1,0 +1,83 @@
+// Goal: one run at a time in a folder, nothing of an earlier run is lost by accident, files are
+// replaced whole, and what is wrong is said with the folder and the way out.
+#include "run_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "temporary_folder.hpp"
+
+namespace holmes::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+TEST(RunFolder, IsMadeWithItsLogs) {
+  const TemporaryFolder temporary;
+  const auto folder = RunFolder::open(temporary.path() / "a/b", RunStart::kFresh);
+  ASSERT_TRUE(folder) << folder.error().message();
+  EXPECT_TRUE(fs::is_directory(folder->path() / "logs"));
+  EXPECT_EQ(folder->log_file("b0"), folder->path() / "logs/b0.log");
+}
+
+TEST(RunFolder, RefusesASecondRunWhileTheFirstLasts) {
+  const TemporaryFolder temporary;
+  {
+    const auto first = RunFolder::open(temporary.path(), RunStart::kFresh);
+    ASSERT_TRUE(first);
+    const auto second = RunFolder::open(temporary.path(), RunStart::kResume);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(second.error().message(), HasSubstr("another holmes train"));
+    EXPECT_THAT(second.error().message(), HasSubstr(temporary.path().string()));
+  }
+  EXPECT_TRUE(RunFolder::open(temporary.path(), RunStart::kFresh));
+}
+
+TEST(RunFolder, KeepsCheckpointsUnlessToldOtherwise) {
+  const TemporaryFolder temporary;
+  const fs::path checkpoint = temporary.path() / "checkpoints/step-00000010";
+  fs::create_directories(checkpoint);
+  const auto fresh = RunFolder::open(temporary.path(), RunStart::kFresh);
+  ASSERT_FALSE(fresh);
+  EXPECT_THAT(fresh.error().message(), HasSubstr("--resume"));
+  EXPECT_TRUE(RunFolder::open(temporary.path(), RunStart::kResume));
+  EXPECT_TRUE(fs::exists(checkpoint));
+  EXPECT_TRUE(RunFolder::open(temporary.path(), RunStart::kOverwrite));
+  EXPECT_FALSE(fs::exists(checkpoint));
+}
+
+TEST(RunFolder, SaysWhyItCannotBeMade) {
+  const TemporaryFolder temporary;
+  write_file(temporary.path() / "file", "");
+  const auto folder = RunFolder::open(temporary.path() / "file/run", RunStart::kFresh);
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(folder.error().message(), HasSubstr("run.folder"));
+  EXPECT_THAT(folder.error().message(), HasSubstr("file/run"));
+}
+
+TEST(RunFolder, ReplacesFilesWhole) {
+  const TemporaryFolder temporary;
+  const auto folder = RunFolder::open(temporary.path(), RunStart::kFresh);
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE(folder->write("plan.json", "a long first text"));
+  ASSERT_TRUE(folder->write("plan.json", "second"));
+  EXPECT_EQ(read_file(folder->path() / "plan.json"), "second");
+  EXPECT_FALSE(fs::exists(folder->path() / "plan.json.new"));
+  write_file(temporary.path() / "job", "[run]\n");
+  ASSERT_TRUE(folder->keep_job(temporary.path() / "job"));
+  EXPECT_EQ(read_file(folder->path() / "job.toml"), "[run]\n");
+  EXPECT_FALSE(folder->keep_job(temporary.path() / "nothing"));
+}
+
+TEST(RunFolder, ProcessesNameHostAndPid) {
+  const auto json = nlohmann::json::parse(processes_json({{"a0", 12}, {"b0", 34}}));
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[1]["host"], "b0");
+  EXPECT_EQ(json[1]["pid"], 34);
+}
+
+}  // namespace
+}  // namespace holmes::launcher

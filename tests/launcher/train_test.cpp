@@ -1,0 +1,158 @@
+// Goal: `holmes train` turns a session's events into files and lines, its outcome into the exit
+// code, and starts nothing when the job is wrong. Method: a session that plays a script.
+#include "train.hpp"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "capture_console.hpp"
+#include "sample_events.hpp"
+
+namespace holmes::launcher {
+namespace {
+
+using testing::HasSubstr;
+
+class ScriptedSession final : public actors::Session {
+ public:
+  ScriptedSession(actors::SessionOptions options, actors::Outcome outcome)
+      : options_(std::move(options)), outcome_(outcome) {}
+  void request_stop() override {}
+  void agent_exited(HostId, int) override {}
+  actors::Outcome wait() override {
+    const std::vector<actors::Event> script{actors::HostStarted{HostId(0), "a0", 12},
+                                            plan_from(0),
+                                            step_finished(0, 3.0),
+                                            step_finished(1, 2.5),
+                                            actors::ValidationFinished{Step(2), 2.0},
+                                            actors::CheckpointSaved{Step(2), "there"}};
+    for (const auto& event : script) options_.on_event(event);
+    if (outcome_ == actors::Outcome::kFailed) options_.on_event(incident());
+    return outcome_;
+  }
+
+ private:
+  const actors::SessionOptions options_;
+  const actors::Outcome outcome_;
+};
+
+class Train : public testing::Test {
+ protected:
+  Train() {
+    command_.job = folder_.path() / "job.toml";
+    write_file(command_.job, "[run]\n");
+    job_.run.folder = folder_.path() / "run";
+    job_.train.steps = 2;
+    job_.cluster = two_hosts();
+  }
+
+  int run(actors::Outcome outcome) {
+    return run(
+        [outcome](actors::SessionOptions options) -> Result<std::unique_ptr<actors::Session>> {
+          return std::unique_ptr<actors::Session>(
+              std::make_unique<ScriptedSession>(std::move(options), outcome));
+        });
+  }
+  int run(std::function<Result<std::unique_ptr<actors::Session>>(actors::SessionOptions)> start) {
+    return train(command_, {capture_.console(),
+                            clock_,
+                            {},
+                            {},
+                            false,
+                            true,
+                            [this](const actors::ConfigSource&) { return load(); },
+                            std::move(start),
+                            "/bin/false"});
+  }
+  std::string file(const std::string& name) const { return read_file(job_.run.folder / name); }
+
+  Result<actors::JobConfig> load() const {
+    if (!job_error_.empty()) return Error(ErrorCode::kInvalidArgument, job_error_);
+    return job_;
+  }
+
+  TemporaryFolder folder_;
+  CaptureConsole capture_;
+  SteadyClock clock_;
+  TrainCommand command_;
+  actors::JobConfig job_;
+  std::string job_error_;
+};
+
+TEST_F(Train, LeavesWhatHappenedInTheRunFolder) {
+  EXPECT_EQ(run(actors::Outcome::kFinished), 0);
+  EXPECT_EQ(file("job.toml"), "[run]\n");
+  EXPECT_EQ(nlohmann::json::parse(file("plan.json"))["stages"].size(), 2U);
+  EXPECT_THAT(file("metrics.jsonl"), HasSubstr("\"validation_loss\":2.0"));
+  EXPECT_THAT(capture_.out(), HasSubstr("step 2/2"));
+  EXPECT_THAT(capture_.out(), HasSubstr("validation loss 2.0000 nats per byte"));
+  EXPECT_THAT(capture_.out(), HasSubstr("there"));
+}
+
+TEST_F(Train, ExitCodesFollowTheOutcome) {
+  EXPECT_EQ(run(actors::Outcome::kInterrupted), 3);
+  command_.overwrite = true;
+  EXPECT_EQ(run(actors::Outcome::kFailed), 1);
+  EXPECT_THAT(capture_.error(), HasSubstr("host b0 lost"));
+}
+
+TEST_F(Train, JsonIsNothingButJsonLines) {
+  command_.json = true;
+  EXPECT_EQ(run(actors::Outcome::kFinished), 0);
+  std::istringstream out(capture_.out());
+  std::string last;
+  for (std::string line; std::getline(out, line);)
+    last = nlohmann::json::parse(line)["event"].get<std::string>();
+  EXPECT_EQ(last, "ended");
+}
+
+TEST_F(Train, AWrongJobExits2BeforeAnythingStarts) {
+  job_error_ = "job.toml:3: [train] stps: unknown key; did you mean steps?";
+  EXPECT_EQ(run(actors::Outcome::kFinished), 2);
+  EXPECT_THAT(capture_.error(), HasSubstr("did you mean steps"));
+  EXPECT_EQ(capture_.out(), "");
+  EXPECT_FALSE(std::filesystem::exists(job_.run.folder));
+}
+
+TEST_F(Train, ASessionThatRefusesExitsByItsReason) {
+  EXPECT_EQ(run([](actors::SessionOptions) -> Result<std::unique_ptr<actors::Session>> {
+              return Error(ErrorCode::kInvalidArgument, "port 29400 is in use");
+            }),
+            2);
+  EXPECT_EQ(run([](actors::SessionOptions) -> Result<std::unique_ptr<actors::Session>> {
+              return Error(ErrorCode::kTimeout, "host b0 did not come");
+            }),
+            1);
+  EXPECT_THAT(capture_.error(), HasSubstr("port 29400"));
+}
+
+TEST_F(Train, ARunFolderThatCannotBeWrittenExits2) {
+  job_.run.folder = command_.job / "run";
+  EXPECT_EQ(run(actors::Outcome::kFinished), 2);
+  EXPECT_THAT(capture_.error(), HasSubstr("run.folder"));
+}
+
+TEST_F(Train, ASecondRunDoesNotReplaceTheFirst) {
+  std::filesystem::create_directories(job_.run.folder / "checkpoints/step-00000002");
+  EXPECT_EQ(run(actors::Outcome::kFinished), 2);
+  command_.resume = true;
+  EXPECT_EQ(run(actors::Outcome::kFinished), 0);
+}
+
+TEST_F(Train, AgentsAreStartedThroughTheRunFolder) {
+  Result<int> pid = 0;
+  EXPECT_EQ(run([&](actors::SessionOptions options) -> Result<std::unique_ptr<actors::Session>> {
+              pid = options.starter->start({HostId(1), "job", "127.0.0.1:1"});
+              return Error(ErrorCode::kTimeout, "host b0 did not come");
+            }),
+            1);
+  ASSERT_TRUE(pid) << pid.error().message();
+  const auto processes = nlohmann::json::parse(file("processes.json"));
+  ASSERT_EQ(processes.size(), 1U);
+  EXPECT_EQ(processes[0]["host"], "b0");
+  EXPECT_EQ(processes[0]["pid"], *pid);
+  EXPECT_TRUE(std::filesystem::exists(job_.run.folder / "logs/b0.log"));
+}
+
+}  // namespace
+}  // namespace holmes::launcher
