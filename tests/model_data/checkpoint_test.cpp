@@ -260,6 +260,34 @@ TEST(Checkpoint, SeveralProcessesWriteTheirParts) {
   EXPECT_TRUE(begun->publish(job_constants(), *files, 1));
 }
 
+TEST(Checkpoint, JoiningAnInterruptedOneLeavesNoneOfItsParts) {
+  const TemporaryFolder root;
+  const auto layers = make_model();
+  const auto interrupted = CheckpointWriter::join(root.path(), Step(3));
+  ASSERT_TRUE(interrupted);
+  const std::vector<LayerValues> other = {{layers[2].specs, layers[2].values}};
+  ASSERT_TRUE(interrupted->write_model_part({1, 2}, other));  // will be written again
+  ASSERT_TRUE(interrupted->write_model_part({4, 5}, other));  // of a layout that is no more
+  const auto joined = CheckpointWriter::join(root.path(), Step(3));
+  ASSERT_TRUE(joined);
+  const auto files = write_parts(*joined, layers);
+  ASSERT_TRUE(files);
+  const auto folder = joined->publish(job_constants(), *files, 1);
+  ASSERT_TRUE(folder) << folder.error().message();
+  EXPECT_FALSE(fs::exists(*folder / "model-00005-of-00005.safetensors"));
+  EXPECT_TRUE(Checkpoint::open(*folder, {.verify_hashes = true}));
+}
+
+TEST(Checkpoint, DiscardsWhatInterruptedWritersLeft) {
+  const TemporaryFolder root;
+  ASSERT_TRUE(save(root.path(), 5));
+  ASSERT_TRUE(CheckpointWriter::begin(root.path(), Step(9)));
+  ASSERT_TRUE(CheckpointWriter::join(root.path(), Step(2)));
+  discard_unfinished(root.path());
+  EXPECT_THAT(names_in(root.path()), ElementsAre("step-00000005"));
+  discard_unfinished(root.path() / "none");
+}
+
 TEST(Checkpoint, AnInterruptedOneLeavesTheOldTheLatest) {
   const TemporaryFolder root;
   const auto old = save(root.path(), 10);

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "checkpoint/contents.hpp"
@@ -47,11 +48,29 @@ Status put_in_place(const std::filesystem::path& unfinished, const std::filesyst
   return system_error("cannot name checkpoint " + folder.string(), errno);
 }
 
+/// Deletes what an interrupted writer of the same step left: parts of another layout.
+Status delete_strangers(const std::filesystem::path& folder, std::span<const FileSummary> files) {
+  std::error_code failed;
+  std::vector<std::filesystem::path> strangers;
+  for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const auto is_this = [&](const FileSummary& file) {
+      return file.name == entry->path().filename();
+    };
+    if (std::none_of(files.begin(), files.end(), is_this)) strangers.push_back(entry->path());
+  }
+  for (const auto& path : strangers) {
+    if (!failed) std::filesystem::remove_all(path, failed);
+  }
+  return failed ? Status(folder_error("clear", folder, failed)) : Status();
+}
+
 Status write_and_publish(const std::filesystem::path& root, const std::filesystem::path& unfinished,
                          const Manifest& base) {
   HOLMES_TRY_ASSIGN(const Contents contents, Contents::load(unfinished, base.files));
   Manifest manifest = base;
   manifest.parameters = contents.parameters();
+  HOLMES_TRY(delete_strangers(unfinished, base.files));
   HOLMES_TRY(write_descriptions(unfinished, manifest, contents));
   HOLMES_TRY(put_in_place(unfinished, root / step_name(manifest.step)));
   return sync_folder(root);

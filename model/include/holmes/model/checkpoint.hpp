@@ -78,10 +78,11 @@ struct PartNumber {
 /// kOutOfResources when the disk is full: older checkpoints stay as they are.
 class CheckpointWriter {
  public:
-  /// For the one process that will publish: makes ROOT/step-N.tmp, empty. `step`: updates done, so
-  /// that this is the next step to run.
+  /// Makes ROOT/step-N.tmp, empty: before any other process joins, or where there is no other.
+  /// `step`: updates done, so that this is the next step to run.
   static Result<CheckpointWriter> begin(const std::filesystem::path& root, Step step);
-  /// For one of several processes that write parts: makes the folder if it is not there yet.
+  /// For one of several processes that write parts, in any order: makes the folder if it is not
+  /// there yet. What an earlier, interrupted writer left in it is replaced or deleted in the end.
   static Result<CheckpointWriter> join(const std::filesystem::path& root, Step step);
 
   Result<FileSummary> write_model_part(PartNumber part, std::span<const LayerValues> layers) const;
