@@ -24,6 +24,11 @@ void Console::log(std::string_view text) {
   write_above(descriptors_.error, text);
 }
 
+void Console::stream(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  write_all(descriptors_.out, text);
+}
+
 void Console::show(std::vector<std::string> block) {
   const std::lock_guard lock(mutex_);
   const std::string old = erase();

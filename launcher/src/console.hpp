@@ -27,6 +27,8 @@ class Console {
   void print(std::string_view text);
   /// The same for logs.
   void log(std::string_view text);
+  /// Results piece by piece, as they come. Not while a live block is shown.
+  void stream(std::string_view text);
   /// Replaces the live block. Lines must be narrower than the terminal.
   void show(std::vector<std::string> block);
   /// Leaves the block as it stands; what follows goes below it.

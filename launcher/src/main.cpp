@@ -1,0 +1,70 @@
+// Constructs everything and passes it down: nothing below this file is a singleton.
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include "cli.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "holmes/actors/session.hpp"
+#include "log_sink.hpp"
+#include "signals.hpp"
+#include "train.hpp"
+
+namespace holmes::launcher {
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : std::string_view(value);
+}
+
+bool wants_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const auto value = environment(name); !value.empty())
+      return value.find("UTF-8") != std::string_view::npos ||
+             value.find("utf8") != std::string_view::npos;
+  return false;
+}
+
+struct Program {
+  Console& console;
+  LogSink& sink;
+  LogOptions log;
+
+  int operator()(const Finished& finished) const {
+    if (!finished.output.empty()) console.print(finished.output);
+    if (!finished.error.empty()) console.log(finished.error);
+    return finished.exit_code;
+  }
+  int operator()(const TrainCommand& command) const {
+    block_stop_signals();  // before anything starts a thread
+    const SteadyClock clock;
+    const bool color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+    return train(command, {console, clock, Logger(sink, "train"), log, color, wants_unicode(),
+                           actors::load_job, actors::start_session});
+  }
+  int operator()(const ShowKeysCommand&) const { return show_keys(console); }
+  int operator()(const PlanCommand& command) const { return show_plan(command, console); }
+  int operator()(const GenerateCommand& command) const { return generate(command, console); }
+  int operator()(const AgentCommand& command) const {
+    return actors::run_agent({command.invitation, Logger(sink, "agent")});
+  }
+};
+
+int run(const std::vector<std::string>& arguments) {
+  Console console(Console::Descriptors{});
+  const CommandLine line = parse_command_line(arguments);
+  const auto sink = make_log_sink(console, line.log);
+  return std::visit(Program{console, *sink, line.log}, line.command);
+}
+
+}  // namespace
+}  // namespace holmes::launcher
+
+int main(int count, char** arguments) {
+  return holmes::launcher::run(std::vector<std::string>(arguments + 1, arguments + count));
+}

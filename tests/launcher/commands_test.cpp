@@ -1,0 +1,73 @@
+// Goal: plan prints what would run; generate finds the checkpoint it was pointed at, and both
+// refuse what is missing with exit code 2 and its name.
+#include "commands.hpp"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "capture_console.hpp"
+
+namespace holmes::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class Commands : public testing::Test {
+ protected:
+  Commands() {
+    write_file(folder_.path() / "text.txt", std::string(10'000, 'x'));
+    write_file(job(), "[data]\ntext = \"text.txt\"\n[train]\nsteps = 3\n");
+  }
+  fs::path job() const { return folder_.path() / "job.toml"; }
+
+  TemporaryFolder folder_;
+  CaptureConsole capture_;
+};
+
+TEST_F(Commands, PlanPrintsWhatWouldRun) {
+  EXPECT_EQ(show_plan({job(), {}, true}, capture_.console()), 0) << capture_.error();
+  EXPECT_EQ(nlohmann::json::parse(capture_.out())["stages"].size(), 1U);
+}
+
+TEST_F(Commands, PlanExplainsItselfToPeople) {
+  EXPECT_EQ(show_plan({job(), {}, false}, capture_.console()), 0) << capture_.error();
+  EXPECT_THAT(capture_.out(), HasSubstr("stage"));
+}
+
+TEST_F(Commands, PlanRefusesWrongKeys) {
+  EXPECT_EQ(show_plan({job(), {"train.stps=3"}, false}, capture_.console()), 2);
+  EXPECT_THAT(capture_.error(), HasSubstr("stps"));
+  EXPECT_EQ(capture_.out(), "");
+}
+
+TEST_F(Commands, KeysAreListed) {
+  EXPECT_EQ(show_keys(capture_.console()), 0);
+  EXPECT_THAT(capture_.out(), HasSubstr("steps"));
+}
+
+TEST_F(Commands, GenerateNamesAMissingCheckpoint) {
+  GenerateCommand command;
+  command.checkpoint = folder_.path() / "nothing";
+  command.prompt = "x";
+  EXPECT_EQ(generate(command, capture_.console()), 2);
+  EXPECT_THAT(capture_.error(), HasSubstr("nothing"));
+  EXPECT_EQ(capture_.out(), "");
+}
+
+TEST_F(Commands, ARunFolderMeansItsNewestCheckpoint) {
+  const fs::path run = folder_.path() / "run";
+  for (const char* name : {"step-00000002", "step-00000010"}) {
+    fs::create_directories(run / "checkpoints" / name);
+    write_file(run / "checkpoints" / name / "manifest.json", "{}");
+  }
+  const fs::path newest = run / "checkpoints/step-00000010";
+  EXPECT_EQ(find_checkpoint(run).value_or(""), newest);
+  EXPECT_EQ(find_checkpoint(run / "checkpoints").value_or(""), newest);
+  const fs::path older = run / "checkpoints/step-00000002";
+  EXPECT_EQ(find_checkpoint(older).value_or(""), older);
+  EXPECT_FALSE(find_checkpoint(folder_.path()));
+}
+
+}  // namespace
+}  // namespace holmes::launcher
