@@ -48,6 +48,7 @@ void ThreadComputeQueue::run(const Task& prepare) {
   for (Job job; pop(job);) {
     const TimePoint end = clock_.now() + job.modelled;
     job.work();
+    job.work = {};  // what it held is free before anybody hears that it is done
     if (paced_)
       if (const Duration rest = end - clock_.now(); rest > Duration::zero())
         std::this_thread::sleep_for(rest);

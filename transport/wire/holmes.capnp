@@ -69,3 +69,164 @@ struct Chunk {
 
 # --- Messages between actors (payloads of control frames) -----------------------------------------
 # Owned by actors/: add structs below this line only.
+
+struct ControlMessage {
+  union {
+    join @0 :Join;
+    welcome @1 :Welcome;
+    announce @2 :Announce;
+    quiet @3 :UInt64;  # Generation.
+    prepare @4 :Prepare;
+    ready @5 :UInt64;  # Generation.
+    go @6 :Announce;
+    stepReport @7 :StepReport;
+    validationReport @8 :ValidationReport;
+    saveReport @9 :SaveReport;
+    heartbeat @10 :Heartbeat;
+    failureReport @11 :FailureReport;
+    stop @12 :UInt64;  # Generation.
+    vote @13 :Vote;
+    commit @14 :Commit;
+  }
+}
+
+# Agent to coordinator: where each NIC of the host listens.
+struct Join {
+  host @0 :UInt32;
+  process @1 :UInt32;
+  nics @2 :List(NicAddress);
+  build @3 :Text;  # Instruction set and library versions.
+}
+struct NicAddress {
+  host @0 :UInt32;
+  nic @1 :UInt32;
+  address @2 :Text;
+}
+
+# Coordinator to agent: the job, every value resolved.
+struct Welcome {
+  jobToml @0 :Text;
+  clusterToml @1 :Text;
+}
+
+struct Announce {
+  epoch @0 :UInt64;
+  generation @1 :UInt64;
+}
+
+struct Prepare {
+  epoch @0 :UInt64;
+  generation @1 :UInt64;
+  firstStep @2 :UInt64;
+  plan @3 :Plan;
+  addresses @4 :List(NicAddress);
+  checkpoint @5 :Text;  # Folder to load from; empty: initial values.
+}
+
+struct Plan {
+  strategy @0 :UInt8;
+  schedule @1 :UInt8;
+  batch @2 :UInt32;
+  microBatch @3 :UInt32;
+  reductionLeaves @4 :UInt32;
+  stages @5 :List(StagePlan);
+  groups @6 :List(Group);
+  edges @7 :List(Edge);
+}
+struct StagePlan {
+  firstBlock @0 :UInt32;
+  lastBlock @1 :UInt32;
+  shares @2 :List(Share);
+}
+struct Share {
+  device @0 :UInt32;
+  firstLeaf @1 :UInt32;
+  lastLeaf @2 :UInt32;
+}
+struct Group {
+  kind @0 :UInt8;
+  devices @1 :List(UInt32);
+  paths @2 :List(UInt32);  # Fabrics in the order in which they are tried.
+  reason @3 :Text;
+}
+struct Edge {
+  fromStage @0 :UInt32;
+  toStage @1 :UInt32;
+  paths @2 :List(UInt32);
+  reason @3 :Text;
+}
+
+struct StepReport {
+  generation @0 :UInt64;
+  step @1 :UInt64;
+  loss @2 :Float64;
+  gradientNorm @3 :Float64;
+  stop @4 :Bool;  # No step follows this one.
+}
+
+struct ValidationReport {
+  generation @0 :UInt64;
+  step @1 :UInt64;
+  index @2 :UInt32;
+  loss @3 :Float32;
+}
+
+struct SaveReport {
+  generation @0 :UInt64;
+  step @1 :UInt64;
+  device @2 :UInt32;
+  files @3 :List(SavedFile);
+}
+struct SavedFile {
+  name @0 :Text;
+  bytes @1 :UInt64;
+  hash @2 :Text;
+}
+
+struct Heartbeat {
+  nics @0 :List(NicTraffic);
+}
+struct NicTraffic {
+  nic @0 :UInt32;
+  bytesSent @1 :UInt64;
+  bytesReceived @2 :UInt64;
+}
+
+struct FailureReport {
+  generation @0 :UInt64;
+  hasPeer @1 :Bool;
+  peer @2 :UInt32;
+  nic @3 :Text;
+  operation @4 :Text;
+  code @5 :UInt8;
+  message @6 :Text;
+}
+
+# Up the vote tree: the shards below are reduced.
+struct Vote {
+  generation @0 :UInt64;
+  step @1 :UInt64;
+  to @2 :UInt32;
+  squares @3 :List(ChunkSquares);
+  losses @4 :List(MicroBatchLoss);
+}
+struct ChunkSquares {
+  layer @0 :UInt32;
+  firstChunk @1 :UInt32;
+  squares @2 :List(Float64);
+}
+struct MicroBatchLoss {
+  microBatch @0 :UInt32;
+  loss @1 :Float32;
+}
+
+# Down the vote tree: the step is committed.
+struct Commit {
+  generation @0 :UInt64;
+  step @1 :UInt64;
+  to @2 :UInt32;
+  gradientNorm @3 :Float64;
+  loss @4 :Float64;
+  save @5 :Bool;
+  stop @6 :Bool;
+}

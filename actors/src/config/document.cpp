@@ -2,13 +2,8 @@
 
 #include <algorithm>
 
+#include "config/toml_library.hpp"
 #include "holmes/base/limits.hpp"
-
-// The library's own limits, set before it is included: no configuration nests deeper, and each
-// level of nesting is a level of recursion in the library.
-#define TOML_EXCEPTIONS 0
-#define TOML_MAX_NESTED_VALUES 16
-#include <toml++/toml.h>
 
 namespace holmes::actors {
 namespace {

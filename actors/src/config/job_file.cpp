@@ -132,6 +132,16 @@ Result<JobConfig> parse_job(std::string_view text, const std::string& name,
   return std::move(draft.job);
 }
 
+Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view cluster) {
+  Draft draft;
+  draft.file = "job";
+  HOLMES_TRY_ASSIGN(const Table root, parse_document(job, draft.file));
+  HOLMES_TRY(read_file(root, {}, draft));
+  HOLMES_TRY_ASSIGN(draft.job.cluster, parse_cluster(cluster, "cluster"));
+  HOLMES_TRY(check_job(draft));
+  return std::move(draft.job);
+}
+
 Result<JobConfig> load_job(const ConfigSource& source) {
   HOLMES_TRY_ASSIGN(const std::string text, read_text_file(source.file));
   HOLMES_TRY_ASSIGN(Draft draft, read_job(text, source.file.string(), source.overrides,

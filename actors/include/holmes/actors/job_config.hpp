@@ -72,6 +72,14 @@ Result<JobConfig> parse_job(std::string_view text, const std::string& name,
                             const std::vector<std::string>& overrides,
                             const std::filesystem::path& folder);
 
+/// The same job as the text of a job file, every key with its value in force and paths absolute;
+/// without [cluster].
+std::string to_toml(const JobConfig& job);
+/// The cluster as the text of a cluster file; parse_cluster() of it gives the cluster back.
+std::string to_toml(const partition::Cluster& cluster);
+/// A job from both texts as to_toml() wrote them, checked again.
+Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view cluster);
+
 /// What the planner needs to know of the job's model.
 partition::ModelCost model_cost(const JobConfig& job);
 

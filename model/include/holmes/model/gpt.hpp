@@ -62,6 +62,10 @@ class Engine {
                       std::span<const float> input, std::span<float> out) = 0;
 };
 
+/// The instruction set that this machine's kernels use ("avx512"): results have the same bits only
+/// where it is the same.
+std::string instruction_set();
+
 /// To be called first on a thread that computes layers: libraries use one thread from there on.
 /// (Exact mode needs it, since a sum cut for two threads has other bits.)
 void prepare_compute_thread();

@@ -1,0 +1,23 @@
+#pragma once
+
+// Where a stage gets tokens and targets from. Training micro-batches of a step are 0 .. M-1;
+// validation micro-batches are numbered on their own.
+
+#include <cstdint>
+#include <span>
+
+#include "holmes/base/ids.hpp"
+
+namespace holmes::actors {
+
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  /// Both spans have B*T elements. From the actors' executor; reads memory only.
+  virtual void fill_training(Step step, MicroBatch micro_batch, std::span<std::int32_t> tokens,
+                             std::span<std::int32_t> targets) = 0;
+  virtual void fill_validation(std::uint32_t index, std::span<std::int32_t> tokens,
+                               std::span<std::int32_t> targets) = 0;
+};
+
+}  // namespace holmes::actors

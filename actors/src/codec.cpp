@@ -1,0 +1,306 @@
+#include "codec.hpp"
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+
+#include "holmes/base/limits.hpp"
+#include "holmes/wire/holmes.capnp.h"
+#include "plan_codec.hpp"
+
+namespace holmes::actors {
+
+namespace {
+
+constexpr std::size_t kWordBytes = sizeof(capnp::word);
+using Builder = schema::ControlMessage::Builder;
+
+unsigned count(std::size_t size) {
+  return static_cast<unsigned>(size);
+}
+
+template <class Addresses, class ListBuilder>
+void write_addresses(const Addresses& addresses, ListBuilder out) {
+  for (unsigned i = 0; i < addresses.size(); ++i) {
+    out[i].setHost(addresses[i].host.value());
+    out[i].setNic(addresses[i].nic.value());
+    out[i].setAddress(addresses[i].address);
+  }
+}
+
+std::vector<NicAddress> read_addresses(capnp::List<schema::NicAddress>::Reader in) {
+  std::vector<NicAddress> addresses;
+  for (const auto item : in)
+    addresses.push_back({HostId(item.getHost()), NicId(item.getNic()), item.getAddress().cStr()});
+  return addresses;
+}
+
+// --- encoding: one overload for each message ---
+
+void write(const Join& join, Builder out) {
+  auto to = out.initJoin();
+  to.setHost(join.host.value());
+  to.setProcess(join.process);
+  write_addresses(join.nics, to.initNics(count(join.nics.size())));
+  to.setBuild(join.build);
+}
+
+void write(const Welcome& welcome, Builder out) {
+  auto to = out.initWelcome();
+  to.setJobToml(welcome.job_toml);
+  to.setClusterToml(welcome.cluster_toml);
+}
+
+void write(const Announce& announce, Builder out) {
+  auto to = out.initAnnounce();
+  to.setEpoch(announce.epoch.value());
+  to.setGeneration(announce.generation.value());
+}
+
+void write(const AgentQuiet& quiet, Builder out) {
+  out.setQuiet(quiet.generation.value());
+}
+
+void write(const Prepare& prepare, Builder out) {
+  auto to = out.initPrepare();
+  to.setEpoch(prepare.epoch.value());
+  to.setGeneration(prepare.generation.value());
+  to.setFirstStep(prepare.first_step.value());
+  write_plan(prepare.plan, to.initPlan());
+  write_addresses(prepare.addresses, to.initAddresses(count(prepare.addresses.size())));
+  to.setCheckpoint(prepare.checkpoint);
+}
+
+void write(const AgentReady& ready, Builder out) {
+  out.setReady(ready.generation.value());
+}
+
+void write(const AgentGo& go, Builder out) {
+  auto to = out.initGo();
+  to.setEpoch(go.epoch.value());
+  to.setGeneration(go.generation.value());
+}
+
+void write(const StepReport& report, Builder out) {
+  auto to = out.initStepReport();
+  to.setGeneration(report.generation.value());
+  to.setStep(report.step.value());
+  to.setLoss(report.loss);
+  to.setGradientNorm(report.gradient_norm);
+  to.setStop(report.stop);
+}
+
+void write(const ValidationReport& report, Builder out) {
+  auto to = out.initValidationReport();
+  to.setGeneration(report.generation.value());
+  to.setStep(report.step.value());
+  to.setIndex(report.index);
+  to.setLoss(report.loss);
+}
+
+void write(const SaveReport& report, Builder out) {
+  auto to = out.initSaveReport();
+  to.setGeneration(report.generation.value());
+  to.setStep(report.step.value());
+  to.setDevice(report.device.value());
+  auto files = to.initFiles(count(report.files.size()));
+  for (unsigned i = 0; i < report.files.size(); ++i) {
+    files[i].setName(report.files[i].name);
+    files[i].setBytes(report.files[i].bytes);
+    files[i].setHash(report.files[i].hash);
+  }
+}
+
+void write(const Heartbeat& heartbeat, Builder out) {
+  auto nics = out.initHeartbeat().initNics(count(heartbeat.nics.size()));
+  for (unsigned i = 0; i < heartbeat.nics.size(); ++i) {
+    nics[i].setNic(heartbeat.nics[i].nic.value());
+    nics[i].setBytesSent(heartbeat.nics[i].bytes_sent);
+    nics[i].setBytesReceived(heartbeat.nics[i].bytes_received);
+  }
+}
+
+void write(const FailureReport& report, Builder out) {
+  auto to = out.initFailureReport();
+  to.setGeneration(report.generation.value());
+  to.setHasPeer(report.has_peer);
+  to.setPeer(report.peer.value());
+  to.setNic(report.nic);
+  to.setOperation(report.operation);
+  to.setCode(static_cast<std::uint8_t>(report.error.code()));
+  to.setMessage(report.error.message());
+}
+
+void write(const AgentStop& stop, Builder out) {
+  out.setStop(stop.generation.value());
+}
+
+void write(const Vote& vote, Builder out) {
+  auto to = out.initVote();
+  to.setGeneration(vote.generation.value());
+  to.setStep(vote.step.value());
+  to.setTo(vote.to.value());
+  auto squares = to.initSquares(count(vote.squares.size()));
+  for (unsigned i = 0; i < vote.squares.size(); ++i) {
+    const auto& run = vote.squares[i];
+    squares[i].setLayer(run.layer);
+    squares[i].setFirstChunk(run.first_chunk);
+    auto values = squares[i].initSquares(count(run.squares.size()));
+    for (unsigned j = 0; j < run.squares.size(); ++j) values.set(j, run.squares[j]);
+  }
+  auto losses = to.initLosses(count(vote.losses.size()));
+  for (unsigned i = 0; i < vote.losses.size(); ++i) {
+    losses[i].setMicroBatch(vote.losses[i].micro_batch.value());
+    losses[i].setLoss(vote.losses[i].loss);
+  }
+}
+
+void write(const Commit& commit, Builder out) {
+  auto to = out.initCommit();
+  to.setGeneration(commit.generation.value());
+  to.setStep(commit.step.value());
+  to.setTo(commit.to.value());
+  to.setGradientNorm(commit.gradient_norm);
+  to.setLoss(commit.loss);
+  to.setSave(commit.save);
+  to.setStop(commit.stop);
+}
+
+// --- decoding ---
+
+Vote read_vote(schema::Vote::Reader in) {
+  Vote vote{Generation(in.getGeneration()), Step(in.getStep()), DeviceId(in.getTo()), {}, {}};
+  for (const auto run : in.getSquares()) {
+    ChunkSquares squares{run.getLayer(), run.getFirstChunk(), {}};
+    for (const double value : run.getSquares()) squares.squares.push_back(value);
+    vote.squares.push_back(std::move(squares));
+  }
+  for (const auto item : in.getLosses())
+    vote.losses.push_back({MicroBatch(item.getMicroBatch()), item.getLoss()});
+  return vote;
+}
+
+Commit read_commit(schema::Commit::Reader in) {
+  return {Generation(in.getGeneration()),
+          Step(in.getStep()),
+          DeviceId(in.getTo()),
+          in.getGradientNorm(),
+          in.getLoss(),
+          in.getSave(),
+          in.getStop()};
+}
+
+Result<ControlMessage> read_prepare(schema::Prepare::Reader in) {
+  HOLMES_TRY_ASSIGN(auto plan, read_plan(in.getPlan()));
+  return ControlMessage(Prepare{Epoch(in.getEpoch()), Generation(in.getGeneration()),
+                                Step(in.getFirstStep()), std::move(plan),
+                                read_addresses(in.getAddresses()), in.getCheckpoint().cStr()});
+}
+
+SaveReport read_save(schema::SaveReport::Reader in) {
+  SaveReport report{
+      Generation(in.getGeneration()), Step(in.getStep()), DeviceId(in.getDevice()), {}};
+  for (const auto file : in.getFiles())
+    report.files.push_back({file.getName().cStr(), file.getBytes(), file.getHash().cStr()});
+  return report;
+}
+
+Heartbeat read_heartbeat(schema::Heartbeat::Reader in) {
+  Heartbeat heartbeat;
+  for (const auto nic : in.getNics())
+    heartbeat.nics.push_back({NicId(nic.getNic()), nic.getBytesSent(), nic.getBytesReceived()});
+  return heartbeat;
+}
+
+Result<ControlMessage> read_failure(schema::FailureReport::Reader in) {
+  if (in.getCode() > static_cast<std::uint8_t>(ErrorCode::kInternal))
+    return Error(ErrorCode::kCorrupt, "failure report: unknown error code");
+  return ControlMessage(
+      FailureReport{Generation(in.getGeneration()), in.getHasPeer(), HostId(in.getPeer()),
+                    in.getNic().cStr(), in.getOperation().cStr(),
+                    Error(static_cast<ErrorCode>(in.getCode()), in.getMessage().cStr())});
+}
+
+Result<ControlMessage> read(schema::ControlMessage::Reader in) {
+  using Which = schema::ControlMessage::Which;
+  switch (in.which()) {
+    case Which::JOIN: {
+      const auto join = in.getJoin();
+      return ControlMessage(Join{HostId(join.getHost()), join.getProcess(),
+                                 read_addresses(join.getNics()), join.getBuild().cStr()});
+    }
+    case Which::WELCOME:
+      return ControlMessage(
+          Welcome{in.getWelcome().getJobToml().cStr(), in.getWelcome().getClusterToml().cStr()});
+    case Which::ANNOUNCE:
+      return ControlMessage(Announce{Epoch(in.getAnnounce().getEpoch()),
+                                     Generation(in.getAnnounce().getGeneration())});
+    case Which::QUIET:
+      return ControlMessage(AgentQuiet{Generation(in.getQuiet())});
+    case Which::PREPARE:
+      return read_prepare(in.getPrepare());
+    case Which::READY:
+      return ControlMessage(AgentReady{Generation(in.getReady())});
+    case Which::GO:
+      return ControlMessage(
+          AgentGo{Epoch(in.getGo().getEpoch()), Generation(in.getGo().getGeneration())});
+    case Which::STEP_REPORT: {
+      const auto report = in.getStepReport();
+      return ControlMessage(StepReport{Generation(report.getGeneration()), Step(report.getStep()),
+                                       report.getLoss(), report.getGradientNorm(),
+                                       report.getStop()});
+    }
+    case Which::VALIDATION_REPORT: {
+      const auto report = in.getValidationReport();
+      return ControlMessage(ValidationReport{Generation(report.getGeneration()),
+                                             Step(report.getStep()), report.getIndex(),
+                                             report.getLoss()});
+    }
+    case Which::SAVE_REPORT:
+      return ControlMessage(read_save(in.getSaveReport()));
+    case Which::HEARTBEAT:
+      return ControlMessage(read_heartbeat(in.getHeartbeat()));
+    case Which::FAILURE_REPORT:
+      return read_failure(in.getFailureReport());
+    case Which::STOP:
+      return ControlMessage(AgentStop{Generation(in.getStop())});
+    case Which::VOTE:
+      return ControlMessage(read_vote(in.getVote()));
+    case Which::COMMIT:
+      return ControlMessage(read_commit(in.getCommit()));
+  }
+  return Error(ErrorCode::kCorrupt, "control message of a kind that this version does not know");
+}
+
+}  // namespace
+
+Buffer encode(const ControlMessage& message) {
+  capnp::MallocMessageBuilder builder;
+  auto root = builder.initRoot<schema::ControlMessage>();
+  std::visit([&root](const auto& value) { write(value, root); }, message);
+  const auto bytes = capnp::computeSerializedSizeInWords(builder) * kWordBytes;
+  HOLMES_ASSERT(bytes <= limits::kControlBytesMax, "a control message over the limit");
+  Buffer buffer = Buffer::allocate(bytes);
+  const auto space = buffer.mutable_bytes();
+  kj::ArrayOutputStream out(kj::arrayPtr(reinterpret_cast<kj::byte*>(space.data()), space.size()));
+  capnp::writeMessage(out, builder);
+  return buffer;
+}
+
+Result<ControlMessage> decode(const Buffer& bytes) {
+  if (bytes.size() == 0 || bytes.size() % kWordBytes != 0)
+    return Error(ErrorCode::kCorrupt,
+                 "control message of " + std::to_string(bytes.size()) + " bytes");
+  const auto words =
+      kj::arrayPtr(reinterpret_cast<const capnp::word*>(bytes.data()), bytes.size() / kWordBytes);
+  auto result = capture([&] {
+    capnp::ReaderOptions options;
+    options.traversalLimitInWords = 4 * words.size() + 64;  // each read of a pointer counts
+    options.nestingLimit = 8;
+    capnp::FlatArrayMessageReader reader(words, options);
+    return read(reader.getRoot<schema::ControlMessage>());
+  });
+  if (!result) return Error(ErrorCode::kCorrupt, "control message: " + result.error().message());
+  return std::move(result).value();
+}
+
+}  // namespace holmes::actors

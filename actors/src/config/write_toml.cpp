@@ -1,0 +1,95 @@
+// Writes a job and a cluster as the text of their files: how a coordinator tells agents what the
+// job is, and what a run folder keeps.
+
+#include <sstream>
+
+#include "config/config_keys.hpp"
+#include "config/toml_library.hpp"
+
+namespace holmes::actors {
+namespace {
+
+constexpr std::string_view kNicKinds[] = {"infiniband", "roce", "ethernet", "loopback"};
+
+/// An empty path stays empty: it means that there is none.
+std::string absolute_path(const std::filesystem::path& path) {
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(path, failed);
+  return path.empty() || failed ? path.string() : absolute.lexically_normal().string();
+}
+
+void insert(toml::table& table, const Key& key, const Target& target) {
+  std::visit(
+      [&]<class T>(const T* value) {
+        if constexpr (std::is_same_v<T, std::filesystem::path>)
+          table.insert(key.name, absolute_path(*value));
+        else if constexpr (std::is_enum_v<T>)
+          table.insert(key.name, key.rule.choices[static_cast<std::size_t>(*value)]);
+        else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+          table.insert(key.name, static_cast<std::int64_t>(*value));
+        else if constexpr (std::is_floating_point_v<T>)
+          table.insert(key.name, static_cast<double>(*value));
+        else
+          table.insert(key.name, *value);
+      },
+      target);
+}
+
+std::string text_of(const toml::table& root) {
+  std::ostringstream out;
+  out << root << "\n";
+  return out.str();
+}
+
+toml::table host_table(const partition::Host& host, const partition::Cluster& cluster) {
+  toml::array devices;
+  for (const auto& device : host.devices)
+    devices.push_back(toml::table{{"kind", device.kind},
+                                  {"threads", static_cast<std::int64_t>(device.threads)},
+                                  {"tflops", device.tflops},
+                                  {"memory_gib", device.memory_gib}});
+  toml::array nics;
+  for (const auto& nic : host.nics)
+    nics.push_back(toml::table{{"name", nic.name},
+                               {"fabric", cluster.fabrics.at(nic.fabric.index()).name},
+                               {"gbit_s", nic.gbit_s},
+                               {"latency_us", nic.latency_us}});
+  toml::table table{{"name", host.name}, {"device", std::move(devices)}};
+  if (!host.cluster.empty()) table.insert("cluster", host.cluster);
+  if (!host.address.empty()) table.insert("address", host.address);
+  if (!nics.empty()) table.insert("nic", std::move(nics));
+  return table;
+}
+
+}  // namespace
+
+std::string to_toml(const JobConfig& job) {
+  Draft draft;
+  draft.job = job;
+  toml::table root;
+  for (const Section& section : config_sections()) {
+    if (section.name == "cluster") continue;
+    toml::table table;
+    for (const Key& key : config_keys())
+      if (key.section == section.name) insert(table, key, key.target(draft));
+    if (!table.empty()) root.insert(section.name, std::move(table));
+  }
+  return text_of(root);
+}
+
+std::string to_toml(const partition::Cluster& cluster) {
+  toml::array fabrics;
+  for (const auto& fabric : cluster.fabrics)
+    fabrics.push_back(toml::table{{"name", fabric.name},
+                                  {"kind", kNicKinds[static_cast<std::size_t>(fabric.kind)]},
+                                  {"gbit_s", fabric.gbit_s},
+                                  {"latency_us", fabric.latency_us}});
+  toml::array hosts;
+  for (const auto& host : cluster.hosts) hosts.push_back(host_table(host, cluster));
+  toml::table root;
+  if (!fabrics.empty()) root.insert("fabric", std::move(fabrics));
+  root.insert("host", std::move(hosts));
+  return text_of(root);
+}
+
+}  // namespace holmes::actors

@@ -1,0 +1,405 @@
+#include "coordinator.hpp"
+
+#include <algorithm>
+
+namespace holmes::actors {
+
+namespace {
+
+/// A host that peers have lost has this long to be lost by the coordinator too, before the link
+/// between them is blamed instead.
+constexpr Duration kSuspicion = std::chrono::milliseconds(500);
+
+transport::Identity coordinator_identity(const CoordinatorSpec& spec, Epoch epoch) {
+  return {spec.job_name, HostId(0xffffffff), NicId(0xffffffff), epoch};
+}
+
+}  // namespace
+
+Coordinator::Coordinator(caf::actor_system& system, Logger log, CoordinatorSpec spec,
+                         CoordinatorResources resources)
+    : ExecutorActor(system, resources.context.executor(), std::move(log)),
+      spec_(std::move(spec)),
+      resources_(std::move(resources)),
+      agents_(spec_.job.cluster.hosts.size()),
+      last_step_at_(clock().now()) {
+  if (spec_.first_step.value() > 0) last_committed_ = Step(spec_.first_step.value() - 1);
+}
+
+Coordinator::~Coordinator() {
+  executor().cancel(deadline_);
+  executor().cancel(watch_timer_);
+  for (auto& agent : agents_)
+    if (agent.connection) agent.connection->close();
+}
+
+caf::behavior Coordinator::make_behavior() {
+  return {
+      [this](const StopJob&) { stop_requested(); },
+      [this](const AgentStarted& started) {
+        resources_.on_event(HostStarted{started.host, name(started.host), started.process});
+      },
+      [this](const AgentExited& exited) { this->exited(exited); },
+  };
+}
+
+Result<std::string> Coordinator::listen(const transport::Endpoint& at) {
+  HOLMES_TRY_ASSIGN(
+      listener_,
+      resources_.context.listen(at, coordinator_identity(spec_, epoch_),
+                                guarded([this](std::shared_ptr<transport::Connection> connection) {
+                                  accepted(std::move(connection));
+                                }),
+                                guarded([this](const Error& error) {
+                                  log().warning("refused a peer: " + error.message());
+                                })));
+  set_deadline(spec_.join_deadline, [this] {
+    for (std::uint32_t host = 0; host < agents_.size(); ++host)
+      if (!agents_[host].joined)
+        return lose(HostId(host), "joining", Error(ErrorCode::kTimeout, "it did not join in time"));
+  });
+  watch();
+  return listener_->endpoint().address;
+}
+
+// --- agents ---
+
+void Coordinator::accepted(std::shared_ptr<transport::Connection> connection) {
+  const HostId host = connection->peer().host;
+  if (host.index() >= agents_.size() || agents_[host.index()].connection != nullptr ||
+      phase_ != Phase::kJoining) {
+    log().warning("an agent that says it is host " + std::to_string(host.value()) +
+                  " was turned away: no such host, or it is here already");
+    connection->close();
+    return;
+  }
+  auto& agent = agents_[host.index()];
+  agent.connection = std::move(connection);
+  agent.last_heard = clock().now();
+  agent.connection->on_control(
+      guarded([this, host](const Buffer& bytes) { from_agent(host, bytes); }));
+  agent.connection->on_closed(
+      guarded([this, host](const Error& error) { connection_lost(host, error); }));
+  tell(host, Welcome{to_toml(spec_.job), to_toml(spec_.job.cluster)});
+}
+
+void Coordinator::from_agent(HostId host, const Buffer& bytes) {
+  if (phase_ == Phase::kOver) return;
+  agents_[host.index()].last_heard = clock().now();
+  const auto message = decode(bytes);
+  if (!message) return lose(host, running_operation(), message.error());
+  std::visit(
+      [this, host](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, Join> || std::is_same_v<T, AgentReady> ||
+                      std::is_same_v<T, AgentQuiet> || std::is_same_v<T, StepReport> ||
+                      std::is_same_v<T, ValidationReport> || std::is_same_v<T, SaveReport> ||
+                      std::is_same_v<T, Heartbeat> || std::is_same_v<T, FailureReport>)
+          on(host, value);
+        else
+          log().warning(name(host) + " sent a message that only a coordinator may send");
+      },
+      *message);
+}
+
+void Coordinator::on(HostId host, const Join& join) {
+  auto& agent = agents_[host.index()];
+  if (phase_ != Phase::kJoining || agent.joined) return;
+  agent.joined = true;
+  agent.nics = join.nics;
+  log().info("host " + name(host) + " joined");
+  if (all(&Agent::joined)) prepare();
+}
+
+void Coordinator::prepare() {
+  phase_ = Phase::kPreparing;
+  generation_ = Generation(generation_.value() + 1);
+  Prepare order{epoch_, generation_, spec_.first_step, spec_.plan, {}, spec_.checkpoint};
+  for (const auto& agent : agents_)
+    order.addresses.insert(order.addresses.end(), agent.nics.begin(), agent.nics.end());
+  set_deadline(spec_.prepare_deadline, [this] {
+    for (std::uint32_t host = 0; host < agents_.size(); ++host)
+      if (!agents_[host].ready)
+        return lose(HostId(host), "preparing",
+                    Error(ErrorCode::kTimeout, "it was not ready in time"));
+  });
+  tell_all(order);
+}
+
+void Coordinator::on(HostId host, const AgentReady& ready) {
+  if (phase_ != Phase::kPreparing || ready.generation != generation_) return;
+  agents_[host.index()].ready = true;
+  if (!all(&Agent::ready)) return;
+  phase_ = Phase::kTraining;
+  executor().cancel(deadline_);
+  last_step_at_ = clock().now();
+  resources_.on_event(PlanInForce{generation_, spec_.first_step, spec_.plan});
+  tell_all(AgentGo{epoch_, generation_});
+  end_when_done();
+}
+
+void Coordinator::on(HostId, const StepReport& report) {
+  if (phase_ != Phase::kTraining || report.generation != generation_) return;
+  const auto& job = spec_.job;
+  StepFinished event;
+  event.step = report.step;
+  event.loss = report.loss;
+  event.gradient_norm = report.gradient_norm;
+  event.learning_rate =
+      static_cast<double>(model::learning_rate(job.train.learning_rate, report.step.value()));
+  event.duration = clock().now() - last_step_at_;
+  event.tokens = std::uint64_t{job.train.shape.batch} * job.train.sequence;
+  for (std::uint32_t host = 0; host < agents_.size(); ++host)
+    for (const auto& [nic, counted] : agents_[host].traffic)
+      event.traffic.push_back({HostId(host), job.cluster.hosts[host].nics.at(nic.index()).name,
+                               counted.bytes_sent, counted.bytes_received});
+  last_step_at_ = clock().now();
+  last_committed_ = report.step;
+  if (report.stop) stopped_after_ = report.step;
+  resources_.on_event(std::move(event));
+}
+
+void Coordinator::on(HostId, const ValidationReport& report) {
+  if (phase_ != Phase::kTraining || report.generation != generation_) return;
+  auto& losses = validations_[report.step];
+  losses[report.index] = report.loss;
+  if (losses.size() < spec_.job.data.validation_batches) return;
+  double sum = 0;
+  for (const auto& [index, loss] : losses) sum += static_cast<double>(loss);
+  resources_.on_event(ValidationFinished{report.step, sum / static_cast<double>(losses.size())});
+  validations_.erase(report.step);
+  validated_ = report.step;
+  end_when_done();
+}
+
+void Coordinator::on(HostId, const SaveReport& report) {
+  if (phase_ != Phase::kTraining || report.generation != generation_) return;
+  auto& parts = saves_[report.step];
+  parts[report.device] = report.files;
+  if (parts.size() < spec_.plan.members().size()) return;
+  auto files = std::make_shared<std::vector<SavedFile>>();
+  for (auto& [device, written] : parts) files->insert(files->end(), written.begin(), written.end());
+  saves_.erase(report.step);
+  auto folder = std::make_shared<Result<std::string>>(std::string());
+  resources_.disk.submit(
+      ComputePriority::kPass, {},
+      [&store = resources_.store, step = report.step, files, folder] {
+        *folder = store.publish(step, *files);
+      },
+      executor(), guarded([this, step = report.step, folder] { published(step, *folder); }));
+}
+
+void Coordinator::published(Step step, Result<std::string> folder) {
+  if (!folder)
+    return fail(incident("", "publishing the checkpoint of step " + std::to_string(step.value()),
+                         folder.error()));
+  saved_ = step;
+  resources_.on_event(CheckpointSaved{step, *folder});
+  end_when_done();
+}
+
+void Coordinator::on(HostId host, const Heartbeat& heartbeat) {
+  const auto nic_count = spec_.job.cluster.hosts[host.index()].nics.size();
+  for (const auto& nic : heartbeat.nics)
+    if (nic.nic.index() < nic_count) agents_[host.index()].traffic[nic.nic] = nic;
+}
+
+/// What an agent cannot mend. A lost link may mean that the peer is gone: then its own connection
+/// says so within a moment, and it is the one to be named.
+void Coordinator::on(HostId host, const FailureReport& report) {
+  if (leaving() || report.generation != generation_) return;
+  if (!report.has_peer || report.peer.index() >= agents_.size()) {
+    auto what =
+        incident(name(host), report.operation.empty() ? running_operation() : report.operation,
+                 report.error);
+    what.nic = report.nic;
+    return fail(std::move(what));
+  }
+  if (suspect_) return;
+  suspect_ = report.peer;
+  executor().post_after(kSuspicion, guarded([this, host, report] {
+                          auto what =
+                              incident(name(report.peer), running_operation(),
+                                       report.error.in("link to host " + name(host) + " lost"));
+                          what.nic = report.nic;
+                          fail(std::move(what));
+                        }));
+}
+
+// --- members that go ---
+
+void Coordinator::connection_lost(HostId host, const Error& error) {
+  auto& agent = agents_[host.index()];
+  agent.connection.reset();
+  agent.gone = true;
+  if (leaving()) return left();
+  lose(host, running_operation(), error);
+}
+
+void Coordinator::exited(const AgentExited& exited) {
+  auto& agent = agents_[exited.host.index()];
+  const bool known = agent.gone;
+  agent.gone = true;
+  if (leaving()) return left();
+  if (!known)
+    lose(exited.host, running_operation(),
+         Error(ErrorCode::kClosed, "its agent ended with " + exited.how + "; see its log"));
+}
+
+/// A host that goes while the job ends is no failure.
+void Coordinator::left() {
+  dismiss_when_quiet();
+  over_when_left();
+}
+
+void Coordinator::lose(HostId host, std::string operation, Error cause) {
+  if (auto& agent = agents_[host.index()]; agent.connection) agent.connection->close();
+  agents_[host.index()].gone = true;
+  fail(incident(name(host), std::move(operation), std::move(cause)));
+}
+
+void Coordinator::fail(Incident incident) {
+  if (leaving()) return;
+  resources_.on_event(incident);
+  end(Outcome::kFailed);
+}
+
+/// A silent host is lost: heartbeats come however busy its devices are.
+void Coordinator::watch() {
+  const Duration limit = std::chrono::milliseconds(spec_.job.resilience.timeout_ms);
+  if (phase_ == Phase::kPreparing || phase_ == Phase::kTraining)
+    for (std::uint32_t host = 0; host < agents_.size(); ++host)
+      if (const auto& agent = agents_[host];
+          agent.connection && clock().now() - agent.last_heard > limit) {
+        lose(HostId(host), running_operation(),
+             Error(
+                 ErrorCode::kTimeout,
+                 "no sign of life for " + std::to_string(spec_.job.resilience.timeout_ms) + " ms"));
+        break;
+      }
+  watch_timer_ = executor().post_after(std::chrono::milliseconds(spec_.job.resilience.heartbeat_ms),
+                                       guarded([this] { watch(); }));
+}
+
+// --- the end ---
+
+void Coordinator::stop_requested() {
+  if (stop_requested_) return;
+  stop_requested_ = true;
+  if (phase_ == Phase::kTraining)
+    tell_all(AgentStop{generation_});
+  else if (!leaving())
+    end(Outcome::kInterrupted);  // nothing has been trained that would have to be saved
+}
+
+void Coordinator::end_when_done() {
+  if (phase_ != Phase::kTraining) return;
+  const auto& job = spec_.job;
+  if (stopped_after_ && saved_ == Step(stopped_after_->value() + 1))
+    return end(saved_->value() == job.train.steps ? Outcome::kFinished : Outcome::kInterrupted);
+  const Step last(job.train.steps);
+  const bool validated = job.data.validation_batches == 0 || validated_ == last;
+  const bool saved = saved_ == last || spec_.first_step == last;
+  if (saved && validated) end(Outcome::kFinished);
+}
+
+void Coordinator::end(Outcome outcome) {
+  outcome_ = outcome;
+  phase_ = Phase::kEnding;
+  generation_ = Generation(generation_.value() + 1);
+  for (auto& agent : agents_) agent.quiet = false;
+  tell_all(Announce{epoch_, generation_});
+  set_deadline(spec_.quiet_deadline, [this] {
+    for (auto& agent : agents_) agent.quiet = true;
+    dismiss_when_quiet();
+  });
+  dismiss_when_quiet();
+}
+
+void Coordinator::on(HostId host, const AgentQuiet& quiet) {
+  if (phase_ != Phase::kEnding || quiet.generation != generation_) return;
+  agents_[host.index()].quiet = true;
+  dismiss_when_quiet();
+}
+
+/// All members that are left are quiet: the empty plan goes out, and agents leave.
+void Coordinator::dismiss_when_quiet() {
+  if (phase_ != Phase::kEnding) return;
+  for (const auto& agent : agents_)
+    if (!agent.gone && agent.connection && !agent.quiet) return;
+  generation_ = Generation(generation_.value() + 1);
+  Prepare nothing;
+  nothing.epoch = epoch_;
+  nothing.generation = generation_;
+  tell_all(nothing);
+  phase_ = Phase::kOver;
+  set_deadline(spec_.leave_deadline, [this] {
+    for (auto& agent : agents_) agent.gone = true;
+    over_when_left();
+  });
+  over_when_left();
+}
+
+void Coordinator::over_when_left() {
+  if (phase_ != Phase::kOver || !resources_.on_over) return;
+  for (const auto& agent : agents_)
+    if (!agent.gone && agent.connection) return;
+  executor().cancel(deadline_);
+  auto over = std::move(resources_.on_over);
+  resources_.on_over = nullptr;
+  over(outcome_);
+}
+
+// --- helpers ---
+
+void Coordinator::tell(HostId host, const ControlMessage& message) {
+  auto& agent = agents_[host.index()];
+  if (agent.connection)
+    agent.connection->send_control(BufferView(encode(message)), [](const Status&) {});
+}
+
+void Coordinator::tell_all(const ControlMessage& message) {
+  for (std::uint32_t host = 0; host < agents_.size(); ++host) tell(HostId(host), message);
+}
+
+void Coordinator::set_deadline(Duration delay, std::function<void()> expired) {
+  executor().cancel(deadline_);
+  deadline_ = executor().post_after(delay, guarded(std::move(expired)));
+}
+
+bool Coordinator::all(bool Agent::*flag) const {
+  return std::all_of(agents_.begin(), agents_.end(),
+                     [flag](const Agent& agent) { return agent.*flag; });
+}
+
+std::string Coordinator::name(HostId host) const {
+  return spec_.job.cluster.hosts.at(host.index()).name;
+}
+
+Incident Coordinator::incident(std::string host, std::string operation, Error cause) const {
+  Incident incident;
+  incident.host = std::move(host);
+  incident.operation = std::move(operation);
+  incident.any_committed = last_committed_.has_value();
+  incident.last_committed = last_committed_.value_or(Step(0));
+  incident.cause = std::move(cause);
+  return incident;
+}
+
+std::string Coordinator::running_operation() const {
+  switch (phase_) {
+    case Phase::kJoining:
+      return "joining";
+    case Phase::kPreparing:
+      return "preparing";
+    case Phase::kTraining:
+      return "step " + std::to_string(last_committed_ ? last_committed_->value() + 1
+                                                      : spec_.first_step.value());
+    case Phase::kEnding:
+    case Phase::kOver:
+      break;
+  }
+  return "ending";
+}
+
+}  // namespace holmes::actors

@@ -1,0 +1,146 @@
+#pragma once
+
+// The Coordinator of a job: who is a member, which plan and generation are in force, when the job
+// ends. It is off a step's critical path: members commit steps among themselves and report.
+//
+//   joining -> preparing -> training -> ending -> over
+//
+// Whatever ends a generation goes one way: announce g+1, wait until every member that is left is
+// quiet, then prepare the next plan; an empty plan stops the job. Every wait has a deadline.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codec.hpp"
+#include "executor_actor.hpp"
+#include "holmes/actors/session.hpp"
+#include "holmes/base/compute_queue.hpp"
+#include "holmes/transport/connection.hpp"
+#include "state_store.hpp"
+
+namespace holmes::actors {
+
+struct CoordinatorSpec {
+  JobConfig job;
+  std::string job_name;  ///< Identity of this run.
+  partition::Plan plan;
+  Step first_step;
+  std::string checkpoint;  ///< To start from; empty: initial values.
+  Duration join_deadline = std::chrono::seconds(30);
+  Duration prepare_deadline = std::chrono::seconds(120);
+  Duration quiet_deadline = std::chrono::seconds(2);
+  Duration leave_deadline = std::chrono::seconds(2);
+};
+
+/// What a Coordinator uses and does not own.
+struct CoordinatorResources {
+  transport::Context& context;
+  StateStore& store;
+  ComputeQueue& disk;  ///< Publishing a checkpoint waits for the disk.
+  std::function<void(const Event&)> on_event;
+  std::function<void(Outcome)> on_over;  ///< Runs once, on the executor.
+};
+
+// Messages to the Coordinator from its session.
+struct StopJob {};
+struct AgentStarted {
+  HostId host;
+  int process = 0;
+};
+struct AgentExited {
+  HostId host;
+  std::string how;  ///< "exit code 1", "signal 9 (Killed)"
+};
+
+class Coordinator final : public ExecutorActor {
+ public:
+  Coordinator(caf::actor_system& system, Logger log, CoordinatorSpec spec,
+              CoordinatorResources resources);
+  ~Coordinator() override;
+
+  /// Opens the port for agents; returns the address to dial. Once, after start(), on the executor.
+  Result<std::string> listen(const transport::Endpoint& at);
+
+ protected:
+  caf::behavior make_behavior() override;
+
+ private:
+  enum class Phase : std::uint8_t { kJoining, kPreparing, kTraining, kEnding, kOver };
+  struct Agent {
+    std::shared_ptr<transport::Connection> connection;
+    std::vector<NicAddress> nics;
+    std::map<NicId, Heartbeat::Nic> traffic;
+    TimePoint last_heard;
+    bool joined = false;
+    bool ready = false;
+    bool quiet = false;
+    bool gone = false;
+  };
+
+  // Connections and messages of agents.
+  void accepted(std::shared_ptr<transport::Connection> connection);
+  void from_agent(HostId host, const Buffer& bytes);
+  void on(HostId host, const Join& join);
+  void on(HostId host, const AgentReady& ready);
+  void on(HostId host, const AgentQuiet& quiet);
+  void on(HostId host, const StepReport& report);
+  void on(HostId host, const ValidationReport& report);
+  void on(HostId host, const SaveReport& report);
+  void on(HostId host, const Heartbeat& heartbeat);
+  void on(HostId host, const FailureReport& report);
+  void connection_lost(HostId host, const Error& error);
+  void exited(const AgentExited& exited);
+  void left();
+  void tell(HostId host, const ControlMessage& message);
+  void tell_all(const ControlMessage& message);
+
+  // The job.
+  void prepare();
+  void stop_requested();
+  void published(Step step, Result<std::string> folder);
+  void end_when_done();
+  void lose(HostId host, std::string operation, Error cause);
+  void fail(Incident incident);
+  void end(Outcome outcome);
+  void dismiss_when_quiet();
+  void over_when_left();
+  void set_deadline(Duration delay, std::function<void()> expired);
+  void watch();
+
+  bool leaving() const { return phase_ == Phase::kEnding || phase_ == Phase::kOver; }
+  bool all(bool Agent::*flag) const;
+  std::string name(HostId host) const;
+  Incident incident(std::string host, std::string operation, Error cause) const;
+  std::string running_operation() const;
+
+  const CoordinatorSpec spec_;
+  CoordinatorResources resources_;
+  std::unique_ptr<transport::Listener> listener_;
+  std::vector<Agent> agents_;  // one for each host
+  Phase phase_ = Phase::kJoining;
+  Epoch epoch_{1};
+  Generation generation_{0};
+  std::optional<Step> last_committed_;
+  TimePoint last_step_at_;
+  bool stop_requested_ = false;
+  std::optional<Step> stopped_after_;  // the step that the members committed as their last
+  std::optional<HostId> suspect_;      // a peer has lost it; its own connection still stands
+  std::map<Step, std::map<std::uint32_t, float>> validations_;
+  std::map<Step, std::map<DeviceId, std::vector<SavedFile>>> saves_;
+  std::optional<Step> saved_;      // updates that the last published checkpoint holds
+  std::optional<Step> validated_;  // updates made before the last validation that is complete
+  Outcome outcome_ = Outcome::kFinished;
+  Executor::TimerId deadline_ = 0;
+  Executor::TimerId watch_timer_ = 0;
+};
+
+}  // namespace holmes::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holmes::actors::StopJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holmes::actors::AgentStarted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holmes::actors::AgentExited)

@@ -1,0 +1,114 @@
+#pragma once
+
+// The HostAgent stands for one host in a job: it tells the coordinator what the host has, opens its
+// NICs, builds a Stage and a Replica for each of its devices when a plan comes, and reports health.
+// It passes orders down and reports up; it decides nothing about the job.
+//
+// A generation goes Prepare -> AgentReady -> AgentGo; it ends with Announce -> AgentQuiet. An empty
+// plan ends the job. When the coordinator is gone the agent ends the job too.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codec.hpp"
+#include "executor_actor.hpp"
+#include "host_environment.hpp"
+#include "nic.hpp"
+#include "replica.hpp"
+
+namespace holmes::actors {
+
+/// Identity of the coordinator's end of a connection: no host of the cluster.
+constexpr HostId kCoordinatorHost{0xffffffff};
+/// NicId of connections between agents and the coordinator.
+constexpr NicId kControlNic{0xffffffff};
+
+/// How an agent's part in a job ended.
+struct AgentEnd {
+  bool failed = false;
+  std::string reason;
+};
+
+class HostAgent final : public ExecutorActor {
+ public:
+  /// `ended` runs once, on the executor, when the agent has nothing left to do.
+  HostAgent(caf::actor_system& system, Logger log, HostId host, std::string job,
+            HostEnvironment& environment, std::function<void(AgentEnd)> ended);
+  ~HostAgent() override;
+
+  /// Dials the coordinator; on the executor, once, after start().
+  void join(const transport::Endpoint& coordinator);
+
+ protected:
+  caf::behavior make_behavior() override;
+
+ private:
+  /// One device: its queue lives as long as the agent, its actors as long as a generation.
+  struct Device {
+    DeviceId id;
+    std::unique_ptr<ComputeQueue> queue;
+    std::unique_ptr<model::Engine> engine;
+    std::unique_ptr<Replica> replica;
+    std::unique_ptr<Stage> stage;
+  };
+
+  // From the coordinator.
+  void connected(std::shared_ptr<transport::Connection> coordinator);
+  void from_coordinator(const Buffer& bytes);
+  void on(const Welcome& welcome);
+  void on(const Prepare& prepare);
+  void on(const AgentGo& go);
+  void on(const Announce& announce);
+  void on(const AgentStop& stop);
+  Status open(const Welcome& welcome);
+  Status open_nics();
+  Status build_members(const Prepare& prepare);
+  void build_member(Device& device, StageIndex stage, const Prepare& prepare);
+  void open_links(const Prepare& prepare);
+  void ready_when_complete();
+
+  // From own actors and peers.
+  void on(const ControlArrived& arrived);
+  void on(const LinkLost& lost);
+  void on(const MemberFailed& failed);
+  void on(const Quiet& quiet);
+  void tell(const ControlMessage& message);
+  void report_failure(FailureReport report);
+  void beat();
+  void end(bool failed, std::string reason);
+
+  const HostId host_;
+  const std::string job_name_;
+  caf::actor_system& system_;
+  HostEnvironment& environment_;
+  std::function<void(AgentEnd)> ended_;
+
+  std::shared_ptr<transport::Connection> coordinator_;
+  JobConfig job_;
+  std::shared_ptr<const partition::Cluster> cluster_;
+  std::shared_ptr<const std::vector<LayerTable>> table_;
+  std::unique_ptr<BufferPool> pool_;
+  std::unique_ptr<BatchSource> batches_;
+  std::unique_ptr<StateStore> store_;
+  std::unique_ptr<ComputeQueue> disk_;
+  std::vector<Device> devices_;
+  std::vector<std::unique_ptr<transport::Context>> contexts_;
+  std::vector<std::unique_ptr<Nic>> nics_;
+  std::map<NicId, TrafficCounted> traffic_;
+
+  Generation generation_;  // of the plan in force or in preparation
+  std::shared_ptr<const Routes> routes_;
+  std::set<std::pair<NicId, HostId>> links_up_;
+  std::set<std::pair<NicId, HostId>> links_needed_;
+  std::set<DeviceId> members_preparing_;
+  bool preparing_ = false;
+  std::size_t quiet_missing_ = 0;
+  Executor::TimerId beat_timer_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace holmes::actors

@@ -1,0 +1,44 @@
+#pragma once
+
+// What a host gives its agent. Production (sockets, threads, files) and simulation (virtual time,
+// one process) differ here and nowhere else. It outlives the agent and all its actors.
+
+#include <memory>
+
+#include "batches.hpp"
+#include "holmes/actors/job_config.hpp"
+#include "holmes/base/compute_queue.hpp"
+#include "holmes/model/gpt.hpp"
+#include "holmes/transport/connection.hpp"
+#include "stage.hpp"
+#include "state_store.hpp"
+
+namespace holmes::actors {
+
+class HostEnvironment {
+ public:
+  virtual ~HostEnvironment() = default;
+
+  /// For the HostAgent; the contexts below run on it too.
+  virtual Executor& executor() = 0;
+  /// For one more Stage or Replica. In production the same thread, so that no message between
+  /// actors of a host changes threads; in simulation one whose order against the others is drawn.
+  virtual Executor& member_executor() = 0;
+  /// The way to the coordinator; no NIC of the plan.
+  virtual transport::Context& control_context() = 0;
+  /// A NIC of the cluster file.
+  virtual std::unique_ptr<transport::Context> open_nic(const partition::Cluster& cluster,
+                                                       HostId host, NicId nic, bool emulate) = 0;
+  /// Where that NIC listens.
+  virtual transport::Endpoint listen_at(const partition::Cluster& cluster, HostId host,
+                                        NicId nic) = 0;
+  virtual std::unique_ptr<ComputeQueue> open_device(const partition::Device& device) = 0;
+  virtual std::unique_ptr<ComputeQueue> open_disk() = 0;
+  virtual std::unique_ptr<model::Engine> make_engine() = 0;
+  virtual Result<std::unique_ptr<BatchSource>> open_batches(const JobConfig& job) = 0;
+  virtual Result<std::unique_ptr<StateStore>> open_store(const JobConfig& job) = 0;
+  /// Told of every pass of this host's stages; may be empty.
+  virtual PassObserver pass_observer() = 0;
+};
+
+}  // namespace holmes::actors

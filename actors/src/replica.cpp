@@ -1,0 +1,249 @@
+#include "replica.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "holmes/partition/reduction_tree.hpp"
+
+namespace holmes::actors {
+
+namespace {
+
+/// Rate at which sums and updates pass memory, for the modelled time of paced and simulated
+/// devices.
+constexpr double kMemoryBytesPerS = 10e9;
+
+/// Leaves whose accumulators the Stage may hold at once.
+constexpr std::uint32_t kLeavesLent = 2;
+
+}  // namespace
+
+transport::TensorShape flat_shape(std::size_t elements) {
+  return {transport::DType::kF32, {static_cast<std::uint32_t>(elements)}};
+}
+
+Replica::Replica(caf::actor_system& system, Executor& executor, Logger log, ReplicaSpec spec,
+                 ReplicaResources resources)
+    : ExecutorActor(system, executor, std::move(log)),
+      spec_(std::move(spec)),
+      resources_(std::move(resources)),
+      step_(spec_.first_step),
+      votes_(vote_children(*spec_.plan, spec_.device).size() + 1) {
+  const auto leaf_count = spec_.plan->job.reduction_leaves;
+  for (std::size_t i = 0; i < shares().size(); ++i) {
+    const auto& share = shares()[i];
+    all_subtrees_.push_back(partition::maximal_subtrees(leaf_count, share.leaves));
+    node_count_ += all_subtrees_.back().size();
+    if (share.device != spec_.device) continue;
+    share_ = i;
+    leaves_ = share.leaves;
+    subtrees_ = all_subtrees_.back();
+  }
+  HOLMES_ASSERT(!subtrees_.empty(), "a replica has a share of its stage");
+  tied_slices_ = tied_slices(spec_.table->front(), shares(StageIndex(0)).size(), head_table(),
+                             shares(last_stage()).size());
+  for (const auto number : spec_.layers) {
+    Bucket bucket;
+    bucket.table = &spec_.table->at(number);
+    bucket.shard = bucket.table->shard(share_, replica_count());
+    buckets_.push_back(std::move(bucket));
+  }
+}
+
+caf::behavior Replica::make_behavior() {
+  return {
+      [this](const Go& go) { on(go); },
+      [this](const Supersede& supersede) { on(supersede); },
+      [this](GradientReady& ready) { on(ready); },
+      [this](const LossReady& ready) { on(ready); },
+      [this](TensorArrived& arrived) { on(arrived); },
+      [this](Vote& vote) { on(vote); },
+      [this](const Commit& commit) { on(commit); },
+      [this](const StopRequested& request) {
+        if (request.generation == spec_.generation) stop_requested_ = true;
+      },
+  };
+}
+
+// --- memory ---
+
+void Replica::prepare() {
+  for (auto& bucket : buckets_) {
+    const auto shard_bytes = bucket.shard.size() * sizeof(float);
+    bucket.parameters = acquire(bucket.table->elements * sizeof(float), "parameters");
+    bucket.exp_avg = acquire(shard_bytes, "optimizer state");
+    bucket.exp_avg_sq = acquire(shard_bytes, "optimizer state");
+  }
+  if (stopped_) return;
+  auto outcome = std::make_shared<Status>();
+  run(
+      resources_.compute, ComputePriority::kUpdate, 0, [this, outcome] { *outcome = load_state(); },
+      [this, outcome] {
+        if (!*outcome) return fail("loading the state", outcome->error());
+        caf::anon_send(resources_.agent, MemberReady{spec_.generation, spec_.device});
+      });
+}
+
+Status Replica::load_state() {
+  std::vector<LayerState> layers;
+  for (auto& bucket : buckets_)
+    layers.push_back({bucket.table, bucket.parameters.mutable_as<float>(), bucket.shard,
+                      bucket.exp_avg.mutable_as<float>(), bucket.exp_avg_sq.mutable_as<float>()});
+  if (!spec_.checkpoint.empty()) return resources_.store.load(spec_.checkpoint, layers);
+  for (auto& layer : layers) {
+    model::initialise(layer.table->parameters, spec_.seed, layer.parameters);
+    std::fill(layer.exp_avg.begin(), layer.exp_avg.end(), 0.0F);
+    std::fill(layer.exp_avg_sq.begin(), layer.exp_avg_sq.end(), 0.0F);
+  }
+  return {};
+}
+
+// --- a step begins ---
+
+void Replica::on(const Go& go) {
+  if (go.generation != spec_.generation || stopped_) return;
+  HOLMES_ASSERT(routes_ == nullptr, "a replica is told to go once");
+  routes_ = go.routes;
+  stage_ = routes_->local(spec_.device).stage;
+  for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot)
+    caf::anon_send(stage_,
+                   ParametersReady{spec_.generation, step_, slot, buckets_[slot].parameters});
+  if (step_.value() < spec_.span.steps) begin_step();
+}
+
+/// Makes ready for the gradients of step_.
+void Replica::begin_step() {
+  for (auto& bucket : buckets_) {
+    bucket.nodes.clear();
+    bucket.partials.clear();
+    bucket.tied.clear();
+    bucket.reduced = {};
+    bucket.folded = false;
+    bucket.finishing = false;
+    bucket.done = false;
+  }
+  losses_.clear();
+  voted_ = false;
+  reserve_partials();
+  const auto last = std::min(leaves_.last, leaves_.first + kLeavesLent - 1);
+  for (auto leaf = leaves_.first; leaf <= last; ++leaf)
+    for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot) lend(slot, leaf);
+  for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot) fold_when_complete(slot);
+  replay_early();
+}
+
+void Replica::lend(std::uint32_t slot, std::uint32_t leaf) {
+  Buffer buffer = acquire(buckets_[slot].table->elements * sizeof(float), "gradients");
+  if (!buffer) return;
+  caf::anon_send(stage_, AccumulatorLent{spec_.generation, step_, slot, leaf, std::move(buffer)});
+}
+
+/// Room for what the other replicas of the stage add to this one's shards.
+void Replica::reserve_partials() {
+  for (auto& bucket : buckets_) {
+    if (bucket.shard.empty()) continue;
+    for (std::size_t other = 0; other < shares().size(); ++other) {
+      const DeviceId source = shares()[other].device;
+      if (routes_->is_local(source)) continue;
+      for (const auto node : all_subtrees_[other]) {
+        Buffer buffer = acquire(bucket.shard.size() * sizeof(float), "gradient partials");
+        if (!buffer) return;
+        routes_->reserve_tensor(tag(transport::BulkKind::kGradientPartial, step_,
+                                    bucket.table->number, source, spec_.device, node),
+                                flat_shape(bucket.shard.size()), std::move(buffer), handle());
+      }
+    }
+  }
+  if (!has_head()) return;
+  for (const auto& slice : tied_slices_) {
+    const DeviceId source = shares(StageIndex(0))[slice.copy_owner].device;
+    if (slice.head_owner != share_ || routes_->is_local(source)) continue;
+    Buffer buffer = acquire(slice.elements.size() * sizeof(float), "tied gradient");
+    if (!buffer) return;
+    routes_->reserve_tensor(tag(transport::BulkKind::kTiedGradient, step_, 0, source, spec_.device),
+                            flat_shape(slice.elements.size()), std::move(buffer), handle());
+  }
+}
+
+/// Handles what came before this member had come to its step.
+void Replica::replay_early() {
+  auto early = std::move(early_);
+  early_.clear();
+  for (auto& arrived : early) on(arrived);
+}
+
+// --- helpers ---
+
+void Replica::run(ComputeQueue& queue, ComputePriority priority, std::size_t bytes,
+                  std::function<void()> work, std::function<void()> done) {
+  ++jobs_;
+  const auto modelled = from_seconds(static_cast<double>(bytes) / kMemoryBytesPerS);
+  queue.submit(priority, modelled, std::move(work), executor(),
+               guarded([this, done = std::move(done)] {
+                 --jobs_;
+                 if (!stopped_) return done();
+                 if (quiet_to_ && jobs_ == 0) reply_quiet();
+               }));
+}
+
+void Replica::on(const Supersede& supersede) {
+  if (supersede.generation <= spec_.generation) return;
+  stopped_ = true;
+  quiet_to_ = supersede.reply_to;
+  quiet_generation_ = supersede.generation;
+  if (jobs_ == 0) reply_quiet();
+}
+
+void Replica::reply_quiet() {
+  caf::anon_send(quiet_to_, Quiet{quiet_generation_});
+}
+
+Buffer Replica::acquire(std::size_t bytes, const char* what) {
+  auto buffer = resources_.pool.acquire(bytes);
+  if (buffer) return *std::move(buffer);
+  if (!stopped_) fail(std::string("memory for ") + what, buffer.error());
+  return {};
+}
+
+void Replica::fail(std::string operation, Error error) {
+  stopped_ = true;
+  caf::anon_send(resources_.agent, MemberFailed{spec_.generation, spec_.device,
+                                                std::move(operation), std::move(error)});
+}
+
+std::uint32_t Replica::slot_of(LayerIndex layer) const {
+  const auto at = std::find(spec_.layers.begin(), spec_.layers.end(), layer.value());
+  HOLMES_ASSERT(at != spec_.layers.end(), "a payload for a layer that the stage lacks");
+  return static_cast<std::uint32_t>(at - spec_.layers.begin());
+}
+
+const std::vector<partition::Share>& Replica::shares() const {
+  return shares(spec_.stage);
+}
+
+const std::vector<partition::Share>& Replica::shares(StageIndex stage) const {
+  return spec_.plan->stages.at(stage.index()).shares;
+}
+
+StageIndex Replica::last_stage() const {
+  return StageIndex(static_cast<std::uint32_t>(spec_.plan->stages.size() - 1));
+}
+
+transport::BulkTag Replica::tag(transport::BulkKind kind, Step step, std::uint32_t layer,
+                                DeviceId source, DeviceId destination, std::uint32_t node) const {
+  transport::BulkTag tag;
+  tag.generation = spec_.generation;
+  tag.step = step;
+  tag.kind = kind;
+  tag.layer = LayerIndex(layer);
+  tag.node = node;
+  tag.source = source;
+  tag.destination = destination;
+  const bool from_last = kind == transport::BulkKind::kTiedParameters;
+  const bool from_first = kind == transport::BulkKind::kTiedGradient;
+  tag.stage = from_last ? last_stage() : from_first ? StageIndex(0) : spec_.stage;
+  return tag;
+}
+
+}  // namespace holmes::actors

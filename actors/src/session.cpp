@@ -1,0 +1,153 @@
+#include "holmes/actors/session.hpp"
+
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <future>
+
+#include "actor_runtime.hpp"
+#include "coordinator.hpp"
+#include "file_store.hpp"
+#include "holmes/base/random.hpp"
+#include "holmes/transport/tcp.hpp"
+#include "text_batches.hpp"
+
+namespace holmes::actors {
+
+namespace {
+
+std::string how_it_ended(int wait_status) {
+  if (WIFSIGNALED(wait_status))
+    return "signal " + std::to_string(WTERMSIG(wait_status)) + " (" +
+           ::strsignal(WTERMSIG(wait_status)) + ")";
+  return "exit code " + std::to_string(WEXITSTATUS(wait_status));
+}
+
+/// A name that no other job on this network has: who carries it belongs to this job. (Proof of a
+/// secret comes with TLS.)
+std::string new_job_name(const Clock& clock, const std::string& name) {
+  const auto ticks = static_cast<std::uint64_t>(clock.now().time_since_epoch().count());
+  Random random(mix64(ticks) ^ static_cast<std::uint64_t>(::getpid()));
+  return name + "-" + std::to_string(random());
+}
+
+/// Where a job starts from.
+struct Start {
+  Step step;
+  std::string checkpoint;
+};
+
+Result<Start> find_start(const JobConfig& job, const std::string& data_hash) {
+  HOLMES_TRY_ASSIGN(const auto folder, model::find_latest(checkpoint_root(job)));
+  const auto constants = job_constants(job, data_hash);
+  HOLMES_TRY_ASSIGN(const auto checkpoint, model::Checkpoint::open(folder, {&constants, true}));
+  return Start{checkpoint.step(), folder.string()};
+}
+
+class CoordinatorSession final : public Session {
+ public:
+  CoordinatorSession(SessionOptions options, CoordinatorSpec spec, std::string data_hash)
+      : options_(std::move(options)),
+        spec_(std::move(spec)),
+        disk_(clock_, false),
+        store_(make_file_store(spec_.job, std::move(data_hash))),
+        context_(transport::make_tcp_context(
+            loop_, {"127.0.0.1", false, std::chrono::seconds(5), options_.log.named("tcp")})),
+        outcome_(over_.get_future().share()) {}
+
+  ~CoordinatorSession() override {
+    on_loop([this] { coordinator_.reset(); });
+    loop_.stop();
+    loop_.join();
+  }
+
+  /// Opens the port; on an error nothing has been started.
+  Status open() {
+    loop_.start();
+    Result<std::string> address = std::string();
+    on_loop([&] {
+      coordinator_ = std::make_unique<Coordinator>(
+          runtime_.system(), options_.log.named("coordinator"), spec_,
+          CoordinatorResources{*context_, *store_, disk_, options_.on_event,
+                               [this](Outcome outcome) { over_.set_value(outcome); }});
+      coordinator_->start();
+      handle_ = coordinator_->handle();
+      address = coordinator_->listen({"127.0.0.1:" + std::to_string(spec_.job.transport.port)});
+    });
+    if (!address) return address.error();
+    address_ = *address;
+    return {};
+  }
+
+  Status start_agents() {
+    for (std::uint32_t host = 0; host < spec_.job.cluster.hosts.size(); ++host) {
+      HOLMES_TRY_ASSIGN(const int process,
+                        options_.starter->start({HostId(host), spec_.job_name, address_}));
+      caf::anon_send(handle_, AgentStarted{HostId(host), process});
+    }
+    return {};
+  }
+
+  void request_stop() override { caf::anon_send(handle_, StopJob{}); }
+  void agent_exited(HostId host, int wait_status) override {
+    caf::anon_send(handle_, AgentExited{host, how_it_ended(wait_status)});
+  }
+  Outcome wait() override { return outcome_.get(); }
+
+ private:
+  void on_loop(const std::function<void()>& task) {
+    std::promise<void> done;
+    loop_.post([&] {
+      task();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+
+  SessionOptions options_;
+  CoordinatorSpec spec_;
+  SteadyClock clock_;
+  ActorRuntime runtime_;
+  transport::EventLoop loop_;
+  ThreadComputeQueue disk_;
+  std::unique_ptr<StateStore> store_;
+  std::unique_ptr<transport::Context> context_;
+  std::unique_ptr<Coordinator> coordinator_;
+  caf::actor handle_;
+  std::string address_;
+  std::promise<Outcome> over_;
+  std::shared_future<Outcome> outcome_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
+  HOLMES_ASSERT(options.starter != nullptr && options.on_event, "a session needs both");
+  const JobConfig& job = options.job;
+  HOLMES_TRY_ASSIGN(const auto text, open_text(job));
+  HOLMES_TRY(make_text_batches(job, text));
+  CoordinatorSpec spec;
+  spec.job = job;
+  HOLMES_TRY_ASSIGN(spec.plan,
+                    partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel));
+  if (options.resume) {
+    HOLMES_TRY_ASSIGN(const Start start, find_start(job, text->hash()));
+    if (start.step.value() > job.train.steps)
+      return Error(ErrorCode::kInvalidArgument,
+                   "checkpoint " + start.checkpoint + " has more steps than train.steps = " +
+                       std::to_string(job.train.steps) + "; raise train.steps");
+    spec.first_step = start.step;
+    spec.checkpoint = start.checkpoint;
+  }
+  model::discard_unfinished(checkpoint_root(job));
+  const SteadyClock clock;
+  spec.job_name = new_job_name(clock, job.run.name);
+  auto session =
+      std::make_unique<CoordinatorSession>(std::move(options), std::move(spec), text->hash());
+  HOLMES_TRY(session->open());
+  HOLMES_TRY(session->start_agents());
+  return std::unique_ptr<Session>(std::move(session));
+}
+
+}  // namespace holmes::actors

@@ -1,0 +1,213 @@
+#include "sim/sim_world.hpp"
+
+#include "text_batches.hpp"
+
+namespace holmes::actors {
+
+namespace {
+
+constexpr double kControlGbitS = 1.0;
+constexpr Duration kControlLatency = std::chrono::microseconds(100);
+constexpr const char* kControlFabric = "control";
+constexpr const char* kCoordinatorNic = "coordinator/control";
+
+std::string nic_name(const partition::Cluster& cluster, HostId host, NicId nic) {
+  const auto& of = cluster.hosts.at(host.index());
+  return of.name + "/" + of.nics.at(nic.index()).name;
+}
+
+}  // namespace
+
+/// A compute queue in virtual time: one operator at a time, by priority; the work runs inline when
+/// its turn comes and is reported done its modelled time later.
+class SimWorld::Queue final : public ComputeQueue {
+ public:
+  explicit Queue(Executor& executor) : executor_(executor) {}
+
+  void submit(ComputePriority priority, Duration modelled, Task work, Executor& home,
+              Task done) override {
+    jobs_[static_cast<std::size_t>(priority)].push_back(
+        {modelled, std::move(work), &home, std::move(done)});
+    if (!busy_) next();
+  }
+
+ private:
+  struct Job {
+    Duration modelled;
+    Task work;
+    Executor* home;
+    Task done;
+  };
+
+  void next() {
+    for (auto& queue : jobs_) {
+      if (queue.empty()) continue;
+      busy_ = true;
+      auto job = std::make_shared<Job>(std::move(queue.front()));
+      queue.pop_front();
+      executor_.post_after(job->modelled, [this, alive = std::weak_ptr<bool>(alive_), job] {
+        if (alive.expired()) return;
+        job->work();
+        job->work = {};
+        busy_ = false;
+        job->home->post(std::move(job->done));
+        next();
+      });
+      return;
+    }
+  }
+
+  Executor& executor_;
+  std::array<std::deque<Job>, 3> jobs_;
+  bool busy_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class SimWorld::Host final : public HostEnvironment {
+ public:
+  Host(SimWorld& world, HostId id, const std::string& coordinator)
+      : world_(world), id_(id), strand_(world.loop_.make_strand()) {
+    const std::string nic = world.job_.job.cluster.hosts[id.index()].name + "/control";
+    world.network_.add_nic(nic, kControlFabric);
+    control_ = world.network_.make_context(nic, strand_);
+    agent_ =
+        std::make_unique<HostAgent>(world.runtime_.system(), Logger(), id, "sim", *this,
+                                    [this](AgentEnd end) { world_.ends_[id_] = std::move(end); });
+    agent_->start();
+    agent_->join({coordinator});
+  }
+
+  void kill() {
+    for (auto* strand : member_strands_) world_.loop_.retire(*strand);
+    world_.loop_.retire(strand_);
+  }
+
+  Executor& executor() override { return strand_; }
+  Executor& member_executor() override {
+    auto& strand = world_.loop_.make_strand();
+    member_strands_.push_back(&strand);
+    return strand;
+  }
+  transport::Context& control_context() override { return *control_; }
+  std::unique_ptr<transport::Context> open_nic(const partition::Cluster& cluster, HostId host,
+                                               NicId nic, bool) override {
+    return world_.network_.make_context(nic_name(cluster, host, nic), strand_);
+  }
+  transport::Endpoint listen_at(const partition::Cluster& cluster, HostId host,
+                                NicId nic) override {
+    return {nic_name(cluster, host, nic)};
+  }
+  std::unique_ptr<ComputeQueue> open_device(const partition::Device&) override {
+    return std::make_unique<Queue>(strand_);
+  }
+  std::unique_ptr<ComputeQueue> open_disk() override { return std::make_unique<Queue>(strand_); }
+  std::unique_ptr<model::Engine> make_engine() override { return model::make_reference_engine(); }
+  Result<std::unique_ptr<BatchSource>> open_batches(const JobConfig& job) override {
+    return make_text_batches(job, world_.text_);
+  }
+  Result<std::unique_ptr<StateStore>> open_store(const JobConfig&) override {
+    return std::unique_ptr<StateStore>(std::make_unique<SharedStore>(*world_.store_));
+  }
+  PassObserver pass_observer() override {
+    return [this](StageIndex stage, Step step, const ProgramPass& pass) {
+      world_.passes_.push_back({id_, stage, step, pass, world_.loop_.now()});
+    };
+  }
+
+ private:
+  /// Every host has the one store of the world.
+  class SharedStore final : public StateStore {
+   public:
+    explicit SharedStore(MemoryStore& store) : store_(store) {}
+    Status load(const std::string& folder, std::span<const LayerState> layers) override {
+      return store_.load(folder, layers);
+    }
+    Result<std::vector<SavedFile>> save(const SaveRequest& request) override {
+      return store_.save(request);
+    }
+    Result<std::string> publish(Step step, const std::vector<SavedFile>& files) override {
+      return store_.publish(step, files);
+    }
+
+   private:
+    MemoryStore& store_;
+  };
+
+  SimWorld& world_;
+  HostId id_;
+  Executor& strand_;
+  std::vector<Executor*> member_strands_;
+  std::unique_ptr<transport::Context> control_;
+  std::unique_ptr<HostAgent> agent_;
+};
+
+SimWorld::SimWorld(SimJob job)
+    : loop_(job.seed),
+      network_(loop_, job.seed),
+      job_(std::move(job)),
+      store_(job_.store != nullptr ? job_.store : &own_store_) {
+  const auto& cluster = job_.job.cluster;
+  auto text = open_text(job_.job);
+  HOLMES_ASSERT(text, text.error().message().c_str());
+  text_ = *text;
+  for (const auto& fabric : cluster.fabrics)
+    network_.add_fabric(fabric.name, fabric.gbit_s, from_seconds(fabric.latency_us * 1e-6));
+  network_.add_fabric(kControlFabric, kControlGbitS, kControlLatency);
+  network_.add_nic(kCoordinatorNic, kControlFabric);
+  for (std::uint32_t host = 0; host < cluster.hosts.size(); ++host)
+    for (std::uint32_t nic = 0; nic < cluster.hosts[host].nics.size(); ++nic) {
+      const auto& about = cluster.hosts[host].nics[nic];
+      network_.add_nic(nic_name(cluster, HostId(host), NicId(nic)),
+                       cluster.fabrics[about.fabric.index()].name, about.gbit_s);
+    }
+
+  CoordinatorSpec spec;
+  spec.job = job_.job;
+  spec.job_name = "sim";
+  auto plan =
+      partition::plan(cluster, model_cost(job_.job), job_.job.train.shape, job_.job.parallel);
+  HOLMES_ASSERT(plan, plan.error().message().c_str());
+  spec.plan = *std::move(plan);
+  spec.first_step = job_.first_step;
+  if (job_.first_step.value() > 0) spec.checkpoint = MemoryStore::folder(job_.first_step);
+  auto& strand = loop_.make_strand();
+  coordinator_context_ = network_.make_context(kCoordinatorNic, strand);
+  coordinator_disk_ = std::make_unique<Queue>(strand);
+  coordinator_ = std::make_unique<Coordinator>(
+      runtime_.system(), Logger(), std::move(spec),
+      CoordinatorResources{*coordinator_context_, *store_, *coordinator_disk_,
+                           [this](const Event& event) { events_.push_back(event); },
+                           [this](Outcome outcome) { outcome_ = outcome; }});
+  coordinator_->start();
+  const auto address = coordinator_->listen({kCoordinatorNic});
+  HOLMES_ASSERT(address, address.error().message().c_str());
+  for (std::uint32_t host = 0; host < cluster.hosts.size(); ++host)
+    hosts_.push_back(std::make_unique<Host>(*this, HostId(host), *address));
+}
+
+SimWorld::~SimWorld() = default;
+
+Result<Outcome> SimWorld::run(Duration limit) {
+  if (!run_until([] { return false; }, limit))
+    return Error(ErrorCode::kTimeout, "the job was not over in time");
+  // Agents leave a moment after the coordinator has let them go.
+  loop_.run_until([this] { return ends_.size() + killed_.size() >= hosts_.size(); },
+                  std::chrono::seconds(30));
+  return *outcome_;
+}
+
+bool SimWorld::run_until(const std::function<bool()>& when, Duration limit) {
+  return loop_.run_until([&] { return outcome_.has_value() || when(); }, limit);
+}
+
+void SimWorld::request_stop() {
+  caf::anon_send(coordinator_->handle(), StopJob{});
+}
+
+void SimWorld::kill(HostId host, bool silent) {
+  killed_.insert(host);
+  hosts_[host.index()]->kill();
+  network_.kill_host(job_.job.cluster.hosts[host.index()].name, silent);
+}
+
+}  // namespace holmes::actors

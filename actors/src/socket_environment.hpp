@@ -1,0 +1,19 @@
+#pragma once
+
+// The HostEnvironment of production: sockets on one event loop, a compute thread for each device, a
+// disk thread, files.
+
+#include <memory>
+
+#include "holmes/base/log.hpp"
+#include "holmes/transport/tcp.hpp"
+#include "host_environment.hpp"
+
+namespace holmes::actors {
+
+/// `loop` must outlive the environment. Local mode (hosts without an address): NIC n of host h is
+/// 127.h.n.1 on loopback (DETAILS G13), held to the rate and latency of the cluster file when
+/// emulation is on.
+std::unique_ptr<HostEnvironment> make_socket_environment(transport::EventLoop& loop, Logger log);
+
+}  // namespace holmes::actors
