@@ -46,6 +46,12 @@ TEST_F(Commands, KeysAreListed) {
   EXPECT_THAT(capture_.out(), HasSubstr("steps"));
 }
 
+TEST_F(Commands, DocumentationListsTheSameKeys) {
+  show_keys(capture_.console());
+  const std::string page = read_file(fs::path(HOLMES_SOURCE) / "docs/configuration.md");
+  EXPECT_THAT(page, HasSubstr("```text\n" + capture_.out() + "```\n")) << "run scripts/docs";
+}
+
 TEST_F(Commands, GenerateNamesAMissingCheckpoint) {
   GenerateCommand command;
   command.checkpoint = folder_.path() / "nothing";

@@ -30,7 +30,8 @@ MAY_INCLUDE = {
     "actors": {"base", "transport", "partition", "model", "actors"},
     "launcher": set(MODULES),
 }
-SKIPPED_FOLDERS = {".git", "build", ".cache", "runs", "data", "__pycache__", "shared"}
+SKIPPED_ANYWHERE = {".git", "__pycache__"}
+SKIPPED_AT_ROOT = {"build", ".cache", "runs", "data"}
 CODE = {".cpp", ".hpp"}
 TEXT = CODE | {".py", ".md", ".toml", ".txt", ".cmake", ".json", ".capnp", ".sh", ".svg", ""}
 
@@ -129,10 +130,12 @@ class Tidy:
 
     def files(self):
         for folder, folders, names in os.walk(self.root):
-            folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS)
+            skipped = SKIPPED_ANYWHERE | (SKIPPED_AT_ROOT if Path(folder) == self.root else set())
+            folders[:] = sorted(f for f in folders if f not in skipped)
             for name in sorted(names):
                 path = Path(folder) / name
-                if name != ".git" and path.suffix in TEXT and path.is_file() and not path.is_symlink():
+                text = path.suffix in TEXT and name != ".git"
+                if text and path.is_file() and not path.is_symlink():
                     yield path
 
     def run(self):
@@ -214,7 +217,8 @@ class Tidy:
                 continue
             target = re.match(r'#include "holmes/(\w+)/', line)
             # holmes/wire/ is code generated from transport's schema
-            known = MAY_INCLUDE[module] | ({"wire"} if "transport" in MAY_INCLUDE[module] else set())
+            known = MAY_INCLUDE[module]
+            known = known | {"wire"} if "transport" in known else known
             if target and target.group(1) not in known:
                 self.report(name, i + 1, "include", f"{module} may not know {target.group(1)}")
             if first and own and f'"{own}"' not in line:

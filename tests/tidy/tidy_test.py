@@ -105,6 +105,10 @@ class Includes(unittest.TestCase):
 
 
 class Text(unittest.TestCase):
+    def test_only_folders_at_the_root_are_passed_over(self):
+        self.assertEqual(rules("build/a.cpp", "auto f = [=] { };\n"), [])
+        self.assertEqual(rules("model/src/data/a.cpp", "auto f = [=] { };\n"), ["capture"])
+
     def test_todo(self):
         word = "TO" + "DO"
         self.assertEqual(rules("a.md", f"{word}: later\n"), ["todo"])
