@@ -65,11 +65,11 @@ TEST(SampleToken, RefusesBadTemperatures) {
 class Generate : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<TemporaryFolder>();
-    engine_ = make_reference_engine();
+    folder = std::make_unique<TemporaryFolder>();
+    engine = make_reference_engine();
     std::string text;
     for (int i = 0; i < 400; ++i) text += "abcde";
-    const auto file = *open_byte_text(folder_->write("abcde.txt", text));
+    const auto file = *open_byte_text(folder->write("abcde.txt", text));
     SerialJob job;
     job.model = {.layers = 1,
                  .heads = 2,
@@ -80,30 +80,30 @@ class Generate : public ::testing::Test {
     job.batch = 4;
     job.sequence = 39;  // no multiple of 5: samples begin with every letter
     job.learning_rate = {.peak = 1e-2F, .floor = 1e-3F, .warmup_steps = 10, .decay_steps = 200};
-    SerialTrainer trainer(job, *file, *engine_);
+    SerialTrainer trainer(job, *file, *engine);
     for (int i = 0; i < 80; ++i) trainer.step();
     EXPECT_LT(trainer.validate(4), 0.1);
-    checkpoint_ = std::make_unique<Checkpoint>(
-        *Checkpoint::open(*trainer.save(folder_->path() / "checkpoints")));
+    checkpoint = std::make_unique<Checkpoint>(
+        *Checkpoint::open(*trainer.save(folder->path() / "checkpoints")));
   }
   static void TearDownTestSuite() {
-    checkpoint_.reset();
-    engine_.reset();
-    folder_.reset();
+    checkpoint.reset();
+    engine.reset();
+    folder.reset();
   }
 
   static std::string go_on(std::string_view prompt, const GenerateOptions& options) {
     std::string text;
-    const auto done = generate(*checkpoint_, *engine_, prompt, options, [&](std::string_view t) {
+    const auto done = generate(*checkpoint, *engine, prompt, options, [&](std::string_view t) {
       text += t;
       return true;
     });
     return done ? text : done.error().message();
   }
 
-  inline static std::unique_ptr<TemporaryFolder> folder_;
-  inline static std::unique_ptr<Engine> engine_;
-  inline static std::unique_ptr<Checkpoint> checkpoint_;
+  inline static std::unique_ptr<TemporaryFolder> folder;
+  inline static std::unique_ptr<Engine> engine;
+  inline static std::unique_ptr<Checkpoint> checkpoint;
 };
 
 TEST_F(Generate, GoesOnWithWhatItLearnt) {
@@ -127,7 +127,7 @@ TEST_F(Generate, IsTheSameForASeed) {
 TEST_F(Generate, StopsWhenAsked) {
   int count = 0;
   const auto done =
-      generate(*checkpoint_, *engine_, "ab", {}, [&](std::string_view) { return ++count < 3; });
+      generate(*checkpoint, *engine, "ab", {}, [&](std::string_view) { return ++count < 3; });
   EXPECT_TRUE(done);
   EXPECT_EQ(count, 3);
 }
@@ -139,7 +139,7 @@ TEST_F(Generate, RefusesWhatItCannotGoOnFrom) {
 }
 
 TEST_F(Generate, LogitsAreThoseOfTheWholeContextWhateverTheWindow) {
-  auto model = LanguageModel::load(*checkpoint_, *engine_);
+  auto model = LanguageModel::load(*checkpoint, *engine);
   ASSERT_TRUE(model);
   const auto ids = (*make_tokenizer("bytes"))->encode(std::string(60, 'a') + "abba");
   const auto at = [&](std::size_t count) {
