@@ -131,8 +131,9 @@ std::string render_line(const Progress& progress) {
   if (progress.any_validation) line += fmt::format("  validation {:.4f}", progress.validation_loss);
   line += fmt::format("  {:.0f} tokens/s  {:.3f} s/step  left {}", progress.tokens_per_s,
                       progress.step_s, human_duration(progress.left_s()));
-  for (const auto& nic : progress.nics)
-    line += fmt::format("  {} {}/s", nic.name, human_bytes(nic.sent_per_s));
+  double sent_per_s = 0;
+  for (const auto& nic : progress.nics) sent_per_s += nic.sent_per_s;
+  if (!progress.nics.empty()) line += fmt::format("  network {}/s", human_bytes(sent_per_s));
   return line;
 }
 

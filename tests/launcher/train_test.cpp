@@ -93,7 +93,7 @@ TEST_F(Train, ExitCodesFollowTheOutcome) {
   EXPECT_EQ(run(actors::Outcome::kInterrupted), 3);
   command_.overwrite = true;
   EXPECT_EQ(run(actors::Outcome::kFailed), 1);
-  EXPECT_THAT(capture_.error(), HasSubstr("host b0 lost"));
+  EXPECT_THAT(capture_.error(), HasSubstr("host b0 failed during step 12"));
 }
 
 TEST_F(Train, JsonIsNothingButJsonLines) {
