@@ -255,7 +255,7 @@ void Replica::save() {
           return fail("saving the checkpoint of step " + std::to_string(request->step.value()),
                       files->error());
         caf::anon_send(resources_.agent, ShardSaved{spec_.generation, request->step, spec_.device,
-                                                    **std::move(files)});
+                                                    std::move(**files)});
         vote_when_reduced();
       });
 }

@@ -152,7 +152,7 @@ void Replica::fold_when_complete(std::uint32_t slot) {
       },
       [this, slot, sum] {
         if (!*sum) return fail("summing gradients", sum->error());
-        folded(slot, **std::move(sum));
+        folded(slot, std::move(**sum));
       });
 }
 

@@ -18,11 +18,12 @@ std::string nic_name(const partition::Cluster& cluster, HostId host, NicId nic) 
 
 }  // namespace
 
-/// A compute queue in virtual time: one operator at a time, by priority; the work runs inline when
-/// its turn comes and is reported done its modelled time later.
+/// A compute queue in virtual time: one operator at a time, by priority; the work runs inline at
+/// the end of its modelled time. As on a real machine some operators take longer, and a few very
+/// much longer, since something else has the core: which ones is drawn from the seed.
 class SimWorld::Queue final : public ComputeQueue {
  public:
-  explicit Queue(Executor& executor) : executor_(executor) {}
+  Queue(Executor& executor, std::uint64_t seed) : executor_(executor), random_(seed) {}
 
   void submit(ComputePriority priority, Duration modelled, Task work, Executor& home,
               Task done) override {
@@ -45,19 +46,26 @@ class SimWorld::Queue final : public ComputeQueue {
       busy_ = true;
       auto job = std::make_shared<Job>(std::move(queue.front()));
       queue.pop_front();
-      executor_.post_after(job->modelled, [this, alive = std::weak_ptr<bool>(alive_), job] {
-        if (alive.expired()) return;
-        job->work();
-        job->work = {};
-        busy_ = false;
-        job->home->post(std::move(job->done));
-        next();
-      });
+      executor_.post_after(disturbed(job->modelled),
+                           [this, alive = std::weak_ptr<bool>(alive_), job] {
+                             if (alive.expired()) return;
+                             job->work();
+                             job->work = {};
+                             busy_ = false;
+                             job->home->post(std::move(job->done));
+                             next();
+                           });
       return;
     }
   }
 
+  Duration disturbed(Duration modelled) {
+    if (random_.chance(0.02)) return 100 * modelled + std::chrono::milliseconds(random_.below(20));
+    return from_seconds(seconds(modelled) * (1 + random_.uniform()));
+  }
+
   Executor& executor_;
+  Random random_;
   std::array<std::deque<Job>, 3> jobs_;
   bool busy_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -98,9 +106,11 @@ class SimWorld::Host final : public HostEnvironment {
     return {nic_name(cluster, host, nic)};
   }
   std::unique_ptr<ComputeQueue> open_device(const partition::Device&) override {
-    return std::make_unique<Queue>(strand_);
+    return std::make_unique<Queue>(strand_, seed());
   }
-  std::unique_ptr<ComputeQueue> open_disk() override { return std::make_unique<Queue>(strand_); }
+  std::unique_ptr<ComputeQueue> open_disk() override {
+    return std::make_unique<Queue>(strand_, seed());
+  }
   std::unique_ptr<model::Engine> make_engine() override { return model::make_reference_engine(); }
   Result<std::unique_ptr<BatchSource>> open_batches(const JobConfig& job) override {
     return make_text_batches(job, world_.text_);
@@ -133,8 +143,11 @@ class SimWorld::Host final : public HostEnvironment {
     MemoryStore& store_;
   };
 
+  std::uint64_t seed() { return mix64(world_.job_.seed * 1000 + id_.value() * 10 + queues_++); }
+
   SimWorld& world_;
   HostId id_;
+  std::uint64_t queues_ = 0;
   Executor& strand_;
   std::vector<Executor*> member_strands_;
   std::unique_ptr<transport::Context> control_;
@@ -172,7 +185,7 @@ SimWorld::SimWorld(SimJob job)
   if (job_.first_step.value() > 0) spec.checkpoint = MemoryStore::folder(job_.first_step);
   auto& strand = loop_.make_strand();
   coordinator_context_ = network_.make_context(kCoordinatorNic, strand);
-  coordinator_disk_ = std::make_unique<Queue>(strand);
+  coordinator_disk_ = std::make_unique<Queue>(strand, job_.seed);
   coordinator_ = std::make_unique<Coordinator>(
       runtime_.system(), Logger(), std::move(spec),
       CoordinatorResources{*coordinator_context_, *store_, *coordinator_disk_,
