@@ -71,6 +71,27 @@ Node convert(const toml::node& source) {
   return node;
 }
 
+/// Lines [0, count) of `text`.
+std::string_view first_lines(std::string_view text, int count) {
+  std::size_t end = 0;
+  for (int i = 0; i < count && end < text.size(); ++i) {
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  }
+  return text.substr(0, end);
+}
+
+/// The line at which the library gave up without saying where: the first one with which it does.
+int failing_line(std::string_view text) {
+  int good = 0;
+  int bad = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1;
+  while (bad - good > 1) {
+    const int middle = good + (bad - good) / 2;
+    const auto parsed = capture([&] { return toml::parse(first_lines(text, middle)).failed(); });
+    (parsed ? good : bad) = middle;
+  }
+  return bad;
+}
+
 }  // namespace
 
 std::string_view type_name(const Node& node) {
@@ -85,13 +106,15 @@ std::string place(const std::string& file, int line) {
 
 Result<Table> parse_document(std::string_view text, const std::string& file) {
   HOLMES_TRY(check_size(text, file));
-  const toml::parse_result result = toml::parse(text);
-  if (!result) {
+  const auto parsed = capture([&]() -> Result<Table> {
+    const toml::parse_result result = toml::parse(text);
+    if (result) return convert_table(result.table());
     const toml::parse_error& error = result.error();
     return invalid(place(file, static_cast<int>(error.source().begin.line)),
                    std::string(error.description()));
-  }
-  return convert_table(result.table());
+  });
+  if (!parsed) return invalid(place(file, failing_line(text)), parsed.error().message());
+  return *parsed;
 }
 
 }  // namespace holmes::actors
