@@ -62,13 +62,12 @@ class LocalJob::Agent final : public ExecutorActor {
         [](const ValidationLossReady&) {},
         [this](const ShardSaved& saved) {
           if (++saved_[saved.step] == job_.members_.size())
-            ASSERT_OR_DIE(job_.store_.publish(saved.step, {}));
+            job_.store_.publish(saved.step, {}).value();
         },
     };
   }
 
  private:
-  static void ASSERT_OR_DIE(const Result<std::string>& published) { published.value(); }
   LocalJob& job_;
   std::map<Step, std::size_t> saved_;
 };
