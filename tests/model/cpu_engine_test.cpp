@@ -1,7 +1,10 @@
 // Goal: the cpu engine computes what the oracle computes, on shapes that end in the middle of
 // vectors and of attention blocks; gives the same bits on every call, at any address and on any
 // thread; adds to gradients; and allocates nothing once its layers exist.
+#include <csignal>
 #include <thread>
+
+#include <sys/time.h>
 
 #include <gtest/gtest.h>
 
@@ -198,6 +201,28 @@ TEST_P(CpuEngine, StashesKeepMicroBatchesApart) {
   forward(1);
   EXPECT_EQ(backward(0), alone[0]);
   EXPECT_EQ(backward(1), alone[1]);
+}
+
+extern "C" void do_nothing(int) {}
+
+// oneDNN's sgemm holds other things in the stack pointer: a handler on this stack would destroy
+// memory.
+TEST_P(CpuEngine, IsNotDisturbedBySignals) {
+  const Case& c = GetParam();
+  const auto engine = make_cpu_engine();
+  WholeModel model(c.config, c.shape, *engine);
+  fill(model, 3);
+  const auto expected = results(model, c);
+  struct sigaction handler = {};
+  handler.sa_handler = do_nothing;
+  struct sigaction before = {};
+  ASSERT_EQ(sigaction(SIGALRM, &handler, &before), 0);
+  const itimerval often = {{0, 100}, {0, 100}};
+  const itimerval never = {};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(results(model, c), expected);
+  ASSERT_EQ(setitimer(ITIMER_REAL, &never, nullptr), 0);
+  sigaction(SIGALRM, &before, nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CpuEngine, testing::ValuesIn(kCases),

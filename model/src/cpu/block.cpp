@@ -1,4 +1,5 @@
 #include "cpu/attention.hpp"
+#include "cpu/compute_scope.hpp"
 #include "cpu/gemm.hpp"
 #include "cpu/layers.hpp"
 #include "kernels/kernels.hpp"
@@ -95,7 +96,7 @@ std::size_t BlockLayer::stash_bytes() const {
 
 void BlockLayer::forward(const ForwardArgs& args) {
   check(Kind::kBlock, args);
-  use_one_thread();
+  const ComputeScope scope;
   attention_forward(args);
   feed_forward(args);
 }
@@ -134,7 +135,7 @@ void BlockLayer::feed_forward(const ForwardArgs& args) {
 
 void BlockLayer::backward(const BackwardArgs& args) {
   check(Kind::kBlock, args);
-  use_one_thread();
+  const ComputeScope scope;
   const Backward scratch(dims_, workspace_.floats());
   feed_forward_backward(args, scratch);
   attention_part_backward(args, scratch);

@@ -1,3 +1,4 @@
+#include "cpu/compute_scope.hpp"
 #include "cpu/gemm.hpp"
 #include "cpu/layers.hpp"
 #include "kernels/kernels.hpp"
@@ -27,7 +28,7 @@ class CpuEngine final : public Engine {
 
 void CpuEngine::logits(const GptConfig& config, std::span<const float> parameters,
                        std::span<const float> input, std::span<float> out) {
-  cpu::use_one_thread();
+  const cpu::ComputeScope scope;
   const std::size_t C = config.channels;
   const std::size_t rows = input.size() / C;
   const auto specs = model::head_parameters(config);
@@ -47,6 +48,10 @@ void CpuEngine::logits(const GptConfig& config, std::span<const float> parameter
 }
 
 }  // namespace
+
+std::string instruction_set() {
+  return kernels::best().name;
+}
 
 std::unique_ptr<Engine> make_cpu_engine() {
   return std::make_unique<CpuEngine>();

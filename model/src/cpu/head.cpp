@@ -1,3 +1,4 @@
+#include "cpu/compute_scope.hpp"
 #include "cpu/gemm.hpp"
 #include "cpu/layers.hpp"
 #include "kernels/kernels.hpp"
@@ -41,7 +42,7 @@ std::size_t HeadLayer::stash_bytes() const {
 // no gradient.
 void HeadLayer::forward(const ForwardArgs& args) {
   check(Kind::kHead, args);
-  use_one_thread();
+  const ComputeScope scope;
   const auto& kernel = kernels::best();
   const Stash<float> s(dims_, reinterpret_cast<float*>(args.stash.data()));
   const std::size_t rows = dims_.rows();
@@ -64,7 +65,7 @@ void HeadLayer::forward(const ForwardArgs& args) {
 
 void HeadLayer::backward(const BackwardArgs& args) {
   check(Kind::kHead, args);
-  use_one_thread();
+  const ComputeScope scope;
   const auto& kernel = kernels::best();
   const Stash<const float> s(dims_, reinterpret_cast<const float*>(args.stash.data()));
   const std::size_t rows = dims_.rows();

@@ -48,7 +48,4 @@ class HeadLayer final : public LayerBase {
   Workspace& workspace_;
 };
 
-/// Makes oneDNN use one thread on this thread, if it does not already.
-void use_one_thread();
-
 }  // namespace holmes::model::cpu

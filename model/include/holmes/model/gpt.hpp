@@ -70,7 +70,8 @@ std::string instruction_set();
 /// (Exact mode needs it, since a sum cut for two threads has other bits.)
 void prepare_compute_thread();
 
-/// oneDNN and vectorised kernels, one thread.
+/// oneDNN and vectorised kernels, one thread. While a layer computes, asynchronous signals to its
+/// thread wait (oneDNN's kernels do not survive a handler on their stack).
 std::unique_ptr<Engine> make_cpu_engine();
 /// Plain loops in double-checked order: the oracle of the tests, slow.
 std::unique_ptr<Engine> make_reference_engine();
