@@ -22,6 +22,20 @@ void* operator new(std::size_t bytes) {
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
+// std::stable_sort takes its buffer by this form and gives it back by the plain operator delete;
+// were one ours and the other a sanitizer's, they would not match.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++count;
+  return std::malloc(bytes);
+}
+// And Buffer takes its memory by this one.
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
