@@ -31,19 +31,19 @@ TEST_P(Suite, CloseCompletesEverythingPendingAndIsIdempotent) {
 
 TEST_P(Suite, OnClosedRunsAfterAllPendingOperations) {
   connect_pair();
-  std::vector<std::string> order;
+  std::size_t completed = 0;
   in_task([&] {
     b_->receive_bulk(tag(2), shape(10), pool_.acquire(10).value(),
-                     [&](const Result<Buffer>&) { order.push_back("receive"); });
-    b_->send_bulk(tag(1), shape(10), pattern(pool_, 10, 1),
-                  [&](const Status&) { order.push_back("send"); });
+                     [&](const Result<Buffer>&) { ++completed; });
+    b_->send_bulk(tag(1), shape(10), pattern(pool_, 10, 1), [&](const Status&) { ++completed; });
     b_->close();
   });
+  std::size_t completed_before_closed = 0;
   ASSERT_TRUE(run_until([&] {
-    if (!closed_b_.empty() && order.size() == 2) order.push_back("closed");
+    if (closed_b_.empty()) completed_before_closed = completed;
     return !closed_b_.empty();
   }));
-  EXPECT_EQ(order, (std::vector<std::string>{"receive", "send", "closed"}));
+  EXPECT_EQ(completed_before_closed, 2u);
 }
 
 TEST_P(Suite, ErrorsAreStickyAndNameThePeer) {

@@ -8,12 +8,14 @@ namespace {
 
 class SimWorld final : public World {
  public:
-  SimWorld() {
+  explicit SimWorld(bool shaped) {
     network_.add_fabric("ethernet", 10.0, std::chrono::microseconds(50),
                         std::chrono::microseconds(5));
     for (const char* nic : {"host-0/eth0", "host-1/eth0"}) {
       network_.add_nic(nic, "ethernet");
       contexts_.push_back(network_.make_context(nic, loop_));
+      if (shaped)
+        contexts_.back() = make_shaped_context(std::move(contexts_.back()), kConformanceShape);
     }
   }
 
@@ -36,7 +38,11 @@ class SimWorld final : public World {
 }  // namespace
 
 std::unique_ptr<World> make_sim_world() {
-  return std::make_unique<SimWorld>();
+  return std::make_unique<SimWorld>(false);
+}
+
+std::unique_ptr<World> make_shaped_sim_world() {
+  return std::make_unique<SimWorld>(true);
 }
 
 }  // namespace holmes::transport::conformance

@@ -8,10 +8,13 @@ namespace {
 
 class TcpWorld final : public World {
  public:
-  explicit TcpWorld(bool checksum) {
-    for (const char* address : {"127.0.0.1", "127.0.0.2"})
+  TcpWorld(bool checksum, bool shaped) {
+    for (const char* address : {"127.0.0.1", "127.0.0.2"}) {
       contexts_.push_back(
           make_tcp_context(loop_, {address, checksum, std::chrono::milliseconds(500), Logger()}));
+      if (shaped)
+        contexts_.back() = make_shaped_context(std::move(contexts_.back()), kConformanceShape);
+    }
   }
 
   Context& context(int side) override { return *contexts_.at(static_cast<std::size_t>(side)); }
@@ -32,7 +35,11 @@ class TcpWorld final : public World {
 }  // namespace
 
 std::unique_ptr<World> make_tcp_world(bool checksum) {
-  return std::make_unique<TcpWorld>(checksum);
+  return std::make_unique<TcpWorld>(checksum, false);
+}
+
+std::unique_ptr<World> make_shaped_tcp_world() {
+  return std::make_unique<TcpWorld>(false, true);
 }
 
 }  // namespace holmes::transport::conformance

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "holmes/transport/connection.hpp"
+#include "holmes/transport/shaped.hpp"
 
 namespace holmes::transport::conformance {
 
@@ -30,6 +31,9 @@ struct Backend {
   std::string name;
   std::function<std::unique_ptr<World>()> make;
 };
+
+/// What the decorated worlds are shaped to.
+inline const ShapeOptions kConformanceShape{20.0, std::chrono::microseconds(200)};
 
 std::unique_ptr<World> make_tcp_world(bool checksum);
 std::unique_ptr<World> make_sim_world();
