@@ -3,6 +3,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <charconv>
 
 #include <asio/ip/address.hpp>
@@ -53,11 +54,16 @@ void tune(Socket& socket) {
 }
 
 Error io_error(const std::string& what, const std::error_code& error) {
-  if (error == std::errc::too_many_files_open ||
-      error == std::errc::too_many_files_open_in_system || error == std::errc::no_buffer_space ||
-      error == std::errc::not_enough_memory)
-    return Error(ErrorCode::kOutOfResources, what + ": " + error.message());
-  return Error(ErrorCode::kClosed, what + ": " + error.message());
+  // By number: Asio's category does not map all of these to std::errc.
+  switch (error.value()) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      return Error(ErrorCode::kOutOfResources, what + ": " + error.message());
+    default:
+      return Error(ErrorCode::kClosed, what + ": " + error.message());
+  }
 }
 
 }  // namespace holmes::transport::tcp

@@ -109,10 +109,10 @@ void Dial::finish(Result<std::shared_ptr<Connection>> result) {
 
 void Dial::fail(const Error& error) {
   if (!done_) return;
-  if (control_ != nullptr) control_->shut();
-  if (bulk_ != nullptr) bulk_->shut();
   // start() may have called: never complete inside it.
   loop_->post([done = std::exchange(done_, nullptr), error] { done(error); });
+  if (control_ != nullptr) control_->shut();
+  if (bulk_ != nullptr) bulk_->shut();
   finish(error);
 }
 

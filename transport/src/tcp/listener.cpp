@@ -1,5 +1,7 @@
 #include "tcp/listener.hpp"
 
+#include <cerrno>
+
 #include <asio/error.hpp>
 
 #include "link/handshake.hpp"
@@ -38,7 +40,7 @@ Result<Endpoint> Acceptor::open(const Endpoint& at) {
   if (error == asio::error::address_in_use)
     return Error(ErrorCode::kUnavailable,
                  what + ": the port is in use by another program: choose another or end that one");
-  if (error == std::errc::address_not_available)
+  if (error.value() == EADDRNOTAVAIL)
     return Error(ErrorCode::kInvalidArgument, what + ": this host does not have that address");
   if (error) return io_error(what, error);
   acceptor_->non_blocking(true, error);
