@@ -3,6 +3,7 @@ the guilty host is named, and the last checkpoint loads.
 Method: kill -9 of each host of a 2x2 job at moments spread over its life."""
 
 import os
+import pathlib
 import signal
 import time
 import unittest
@@ -49,6 +50,17 @@ class Kill(unittest.TestCase):
                 more = e2e.Job(self.folder.name, 2, 2, job.committed() + 3, job.run_folder.name)
                 result = more.run("--resume")
                 self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_the_agents_are_the_only_children(self):
+        job, process = self.start()
+        self.assertTrue(job.wait_for_steps(process, 2))
+        agents = job.agents()
+        self.addCleanup(lambda: e2e.end(process, agents.values()))
+        children = set()
+        for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+            children |= set(map(int, (task / "children").read_text().split()))
+        self.assertEqual(children, set(agents.values()))
+        self.assertEqual(sorted(agents), ["a0", "a1", "b0", "b1"])
 
     def test_before_the_first_step(self):
         job, process = self.start()
