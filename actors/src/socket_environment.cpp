@@ -1,6 +1,7 @@
 #include "socket_environment.hpp"
 
 #include "file_store.hpp"
+#include "holmes/transport/shaped.hpp"
 #include "text_batches.hpp"
 
 namespace holmes::actors {
@@ -23,9 +24,11 @@ class SocketEnvironment final : public HostEnvironment {
 
   std::unique_ptr<transport::Context> open_nic(const partition::Cluster& cluster, HostId host,
                                                NicId nic, bool emulate) override {
-    (void)cluster;
-    (void)emulate;
-    return open(loopback_address(host, nic));
+    const auto& about = cluster.hosts.at(host.index()).nics.at(nic.index());
+    auto context = open(loopback_address(host, nic));
+    if (!emulate) return context;
+    return transport::make_shaped_context(
+        std::move(context), {about.gbit_s, from_seconds(about.latency_us * 1e-6)});
   }
 
   transport::Endpoint listen_at(const partition::Cluster&, HostId host, NicId nic) override {
