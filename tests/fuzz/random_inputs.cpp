@@ -1,7 +1,9 @@
 // Goal: fuzz entries also run where there is no libFuzzer. Method: samples with a few random bytes
-// changed, removed or repeated, from fixed seeds, so that a failure happens again.
+// changed, removed or repeated, from fixed seeds, so that a failure happens again. With a folder as
+// its argument it only writes the samples there: a corpus for libFuzzer to begin with.
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 
 #include "fuzz_entry.hpp"
 #include "holmes/base/random.hpp"
@@ -36,9 +38,20 @@ void run(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
 }
 
+bool write_samples(const std::string& folder) {
+  int number = 0;
+  for (const auto& sample : fuzz_samples()) {
+    std::ofstream file(folder + "/sample-" + std::to_string(number++), std::ios::binary);
+    file << sample;
+    if (!file.flush()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 2) return write_samples(argv[1]) ? 0 : 1;
   constexpr int kRounds = 10'000;
   int count = 0;
   for (const auto& sample : fuzz_samples()) {
