@@ -118,6 +118,9 @@ TEST(JobFile, TextThatIsNotToml) {
   expect_error(parse("[train]\nsteps = 3\nsteps = 4\n"), StartsWith("job.toml:3: "));
   // The library's own assertions, found by fuzzing.
   expect_error(parse("[run]\nkeep = 3\n[;]\nsteps = 4\n"), "job.toml:3: not valid TOML");
+  expect_error(parse("[run]\nkeep = \u00e9\n"), StartsWith("job.toml:2: "));
+  expect_error(parse("[run]\n\u0450 = 3\n"), StartsWith("job.toml:2: "));
+  expect_error(parse("[run]\nkeep = 3 \u3100\n"), StartsWith("job.toml:2: "));
   expect_error(parse("[=]"), "job.toml:1: not valid TOML");
   expect_error(parse(std::string("a\0b", 3)), StartsWith("job.toml:1: "));
   expect_error(parse("\xff\xfe"), StartsWith("job.toml:1: "));
