@@ -66,6 +66,7 @@ Result<std::string> Coordinator::listen(const transport::Endpoint& at) {
 
 void Coordinator::accepted(std::shared_ptr<transport::Connection> connection) {
   const HostId host = connection->peer().host;
+  if (leaving()) return connection->close();  // it was on its way when the job ended
   if (host.index() >= agents_.size() || agents_[host.index()].connection != nullptr ||
       phase_ != Phase::kJoining) {
     log().warning("an agent that says it is host " + std::to_string(host.value()) +

@@ -75,7 +75,7 @@ class CoordinatorSession final : public Session {
       handle_ = coordinator_->handle();
       address = coordinator_->listen({"127.0.0.1:" + std::to_string(spec_.job.transport.port)});
     });
-    if (!address) return address.error();
+    if (!address) return cannot_listen(address.error());
     address_ = *address;
     return {};
   }
@@ -93,9 +93,22 @@ class CoordinatorSession final : public Session {
   void agent_exited(HostId host, int wait_status) override {
     caf::anon_send(handle_, AgentExited{host, how_it_ended(wait_status)});
   }
-  Outcome wait() override { return outcome_.get(); }
+  Outcome wait() override {
+    const Outcome outcome = outcome_.get();
+    // What a failed save left would keep a full disk full.
+    if (outcome == Outcome::kFailed) model::discard_unfinished(checkpoint_root(spec_.job));
+    return outcome;
+  }
 
  private:
+  Error cannot_listen(const Error& error) const {
+    const auto port = spec_.job.transport.port;
+    if (port == 0) return error;
+    return Error(ErrorCode::kInvalidArgument,
+                 "transport.port = " + std::to_string(port) + ": " + error.message() +
+                     "; set another transport.port, or 0 for any free one");
+  }
+
   void on_loop(const std::function<void()>& task) {
     std::promise<void> done;
     loop_.post([&] {
@@ -140,12 +153,18 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
     spec.first_step = start.step;
     spec.checkpoint = start.checkpoint;
   }
-  model::discard_unfinished(checkpoint_root(job));
   const SteadyClock clock;
   spec.job_name = new_job_name(clock, job.run.name);
+  const auto before_start = [prepare = options.before_start,
+                             root = checkpoint_root(job)]() -> Status {
+    if (prepare) HOLMES_TRY(prepare());
+    model::discard_unfinished(root);
+    return {};
+  };
   auto session =
       std::make_unique<CoordinatorSession>(std::move(options), std::move(spec), text->hash());
   HOLMES_TRY(session->open());
+  HOLMES_TRY(before_start());
   HOLMES_TRY(session->start_agents());
   return std::unique_ptr<Session>(std::move(session));
 }

@@ -30,7 +30,7 @@ Status try_show_plan(const PlanCommand& command, Console& console) {
 
 Status try_generate(const GenerateCommand& command, Console& console) {
   HOLMES_TRY_ASSIGN(const auto folder, find_checkpoint(command.checkpoint));
-  HOLMES_TRY_ASSIGN(const auto checkpoint, model::Checkpoint::open(folder));
+  HOLMES_TRY_ASSIGN(const auto checkpoint, model::Checkpoint::open(folder, {nullptr, true}));
   model::GenerateOptions options;
   options.max_tokens = command.tokens;
   options.temperature = static_cast<float>(command.temperature);
@@ -54,7 +54,9 @@ Status try_generate(const GenerateCommand& command, Console& console) {
 Result<fs::path> find_checkpoint(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error))
-    return Error(ErrorCode::kNotFound, "checkpoint " + path.string() + ": no such folder");
+    return Error(ErrorCode::kNotFound, "checkpoint " + path.string() +
+                                           ": no such folder; name a run folder or a folder " +
+                                           "such as RUN/checkpoints/step-00000100");
   if (fs::exists(path / "manifest.json", error)) return path;
   const bool run_folder = fs::is_directory(path / "checkpoints", error);
   return model::find_latest(run_folder ? path / "checkpoints" : path);

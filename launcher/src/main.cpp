@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "cli.hpp"
@@ -41,6 +42,7 @@ struct Program {
     return finished.exit_code;
   }
   int operator()(const TrainCommand& command) const {
+    ignore_write_signals();
     block_stop_signals();  // before anything starts a thread
     const SteadyClock clock;
     const bool color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
@@ -51,9 +53,19 @@ struct Program {
   int operator()(const PlanCommand& command) const { return show_plan(command, console); }
   int operator()(const GenerateCommand& command) const { return generate(command, console); }
   int operator()(const AgentCommand& command) const {
+    ignore_write_signals();
     return actors::run_agent({command.invitation, Logger(sink, "agent")});
   }
 };
+
+/// A file or socket that took the number of a closed standard stream would be written into.
+void open_standard_streams() {
+  for (int descriptor : {0, 1, 2})
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      // The lowest free number is taken, which is this one.
+      [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR);
+    }
+}
 
 int run(const std::vector<std::string>& arguments) {
   Console console(Console::Descriptors{});
@@ -66,5 +78,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace holmes::launcher
 
 int main(int count, char** arguments) {
+  holmes::launcher::open_standard_streams();
   return holmes::launcher::run(std::vector<std::string>(arguments + 1, arguments + count));
 }

@@ -75,6 +75,9 @@ Status MetricsWriter::check() {
 }
 
 Status cut_metrics(const fs::path& file, Step first_step) {
+  std::error_code error;
+  if (fs::exists(file, error) && !fs::is_regular_file(file, error))
+    return Error(ErrorCode::kInvalidArgument, file.string() + " is not a regular file");
   std::ifstream in(file, std::ios::binary);
   if (!in) return {};
   std::uintmax_t keep = 0;
@@ -86,7 +89,6 @@ Status cut_metrics(const fs::path& file, Step first_step) {
     keep += line.size() + 1;
   }
   in.close();
-  std::error_code error;
   if (fs::file_size(file, error) != keep) fs::resize_file(file, keep, error);
   if (error) return system_error("cannot shorten " + file.string(), error.value());
   return {};

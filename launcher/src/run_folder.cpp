@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "console.hpp"
+#include "holmes/model/checkpoint.hpp"
 
 namespace holmes::launcher {
 namespace fs = std::filesystem;
@@ -35,11 +36,29 @@ Result<Descriptor> take_lock(const fs::path& path) {
   return lock;
 }
 
+/// What an interrupted save left is no checkpoint.
 bool has_checkpoints(const fs::path& path) {
+  return static_cast<bool>(model::find_latest(path / "checkpoints"));
+}
+
+/// Better before the first step than at the first line or checkpoint.
+Status check_kinds(const fs::path& path) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path / "checkpoints", error))
-    if (entry.is_directory(error)) return true;
-  return false;
+  for (const char* name : {"checkpoints", "logs"})
+    if (fs::exists(path / name, error) && !fs::is_directory(path / name, error))
+      return refusal(path, std::string(name) + " is not a folder; move it away");
+  for (const char* name : {"metrics.jsonl", "plan.json", "processes.json", "job.toml"})
+    if (fs::exists(path / name, error) && !fs::is_regular_file(path / name, error))
+      return refusal(path, std::string(name) + " is not a regular file; move it away");
+  return {};
+}
+
+Status keep_job(const RunFolder& folder, const fs::path& job_file) {
+  std::ifstream in(job_file, std::ios::binary);
+  std::ostringstream content;
+  content << in.rdbuf();
+  if (!in) return system_error("cannot read " + job_file.string(), errno);
+  return folder.write("job.toml", content.str());
 }
 
 Status clear(const fs::path& path) {
@@ -58,6 +77,10 @@ Descriptor::~Descriptor() {
 }
 
 Result<RunFolder> RunFolder::open(const fs::path& path, RunStart start) {
+  if (start == RunStart::kResume && !has_checkpoints(path))
+    return refusal(path,
+                   "holds no checkpoint to resume from; train without --resume first, or name "
+                   "the run with --set run.folder=DIR");
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
@@ -68,10 +91,19 @@ Result<RunFolder> RunFolder::open(const fs::path& path, RunStart start) {
     return refusal(path,
                    "holds checkpoints of an earlier run; continue it with --resume, replace "
                    "it with --overwrite, or choose another folder with --set run.folder=DIR");
-  if (start == RunStart::kOverwrite) HOLMES_TRY(clear(path));
-  fs::create_directories(path / "logs", error);
-  if (error) return refusal(path, "cannot make logs/: " + error.message());
-  return RunFolder(path, std::move(lock));
+  HOLMES_TRY(check_kinds(path));
+  return RunFolder(path, start, std::move(lock));
+}
+
+Status RunFolder::begin(const fs::path& job_file) const {
+  if (start_ == RunStart::kOverwrite) HOLMES_TRY(clear(path_));
+  std::error_code error;
+  fs::create_directories(logs(), error);
+  if (error) return refusal(path_, "cannot make logs/: " + error.message());
+  if (auto kept = keep_job(*this, job_file); !kept)
+    return refusal(path_, kept.error().message() +
+                              "; make room, or choose another folder with --set run.folder=DIR");
+  return {};
 }
 
 fs::path RunFolder::log_file(std::string_view host) const {
@@ -84,19 +116,15 @@ Status RunFolder::write(std::string_view name, std::string_view content) const {
   std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
-  if (!out) return system_error("cannot write " + fresh.string(), errno);
   std::error_code error;
+  if (!out) {
+    const int why = errno;
+    fs::remove(fresh, error);
+    return system_error("cannot write " + fresh.string(), why);
+  }
   fs::rename(fresh, file, error);
   if (error) return system_error("cannot replace " + file.string(), error.value());
   return {};
-}
-
-Status RunFolder::keep_job(const fs::path& job_file) const {
-  std::ifstream in(job_file, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (!in) return system_error("cannot read " + job_file.string(), errno);
-  return write("job.toml", content.str());
 }
 
 std::string processes_json(const std::vector<AgentProcess>& processes) {

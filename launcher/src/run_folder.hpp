@@ -42,8 +42,8 @@ enum class RunStart : std::uint8_t {
 
 class RunFolder {
  public:
-  /// Makes the folder and takes its lock. kInvalidArgument: not writable, in use, or `start` does
-  /// not fit what lies there.
+  /// Makes the folder and takes its lock; nothing that lies in it is changed before begin().
+  /// kInvalidArgument: not writable, in use, or `start` does not fit what lies there.
   static Result<RunFolder> open(const std::filesystem::path& path, RunStart start);
 
   const std::filesystem::path& path() const { return path_; }
@@ -52,16 +52,19 @@ class RunFolder {
   std::filesystem::path logs() const { return path_ / "logs"; }
   std::filesystem::path log_file(std::string_view host) const;
 
+  /// Once nothing can be refused any more: removes what `start` says, makes logs/, and keeps a copy
+  /// of the job file as job.toml. kInvalidArgument: the folder cannot be written.
+  Status begin(const std::filesystem::path& job_file) const;
+
   /// Writes `name` whole: readers see the old content or the new one.
   Status write(std::string_view name, std::string_view content) const;
-  /// Keeps a copy of the job file as job.toml.
-  Status keep_job(const std::filesystem::path& job_file) const;
 
  private:
-  RunFolder(std::filesystem::path path, Descriptor lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+  RunFolder(std::filesystem::path path, RunStart start, Descriptor lock)
+      : path_(std::move(path)), start_(start), lock_(std::move(lock)) {}
 
   std::filesystem::path path_;
+  RunStart start_;
   Descriptor lock_;
 };
 

@@ -26,10 +26,14 @@ int open_signals() {
 
 }  // namespace
 
+void ignore_write_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 void block_stop_signals() {
   const sigset_t set = stop_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
 }
 
 SignalWatcher::SignalWatcher(std::function<void(int)> on_signal)

@@ -10,7 +10,11 @@
 
 namespace holmes::launcher {
 
-/// Holds the stop signals back until a SignalWatcher takes them; SIGPIPE is ignored.
+/// A write to a pipe that is closed, or beyond the limit on file sizes, is an error that the writer
+/// reports, not the end of the process. Children inherit it.
+void ignore_write_signals();
+
+/// Holds the stop signals back until a SignalWatcher takes them.
 void block_stop_signals();
 
 class SignalWatcher {

@@ -138,6 +138,7 @@ Result<actors::Outcome> run_session(const TrainCommand& command, const actors::J
   options.job = job;
   options.resume = command.resume;
   options.starter = &processes;
+  options.before_start = [&] { return folder.begin(command.job); };
   options.log = services.log;
   options.on_event = [&events](const actors::Event& event) { events.on_event(event); };
   HOLMES_TRY_ASSIGN(const auto session, services.start_session(std::move(options)));
@@ -181,7 +182,6 @@ int train(const TrainCommand& command, const TrainServices& services) {
   if (!job) return fail(services.console, job.error());
   const auto folder = RunFolder::open(job->run.folder, run_start(command));
   if (!folder) return fail(services.console, folder.error());
-  if (auto kept = folder->keep_job(command.job); !kept) return fail(services.console, kept.error());
   Display display(services.console, services.clock, display_options(command, services, *job));
   EventSink events(*folder, *job, display, services.log);
   const auto outcome = run_session(command, *job, *folder, events, services);

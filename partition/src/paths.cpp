@@ -76,7 +76,7 @@ Error no_fabric(const Cluster& cluster, const std::vector<HostId>& hosts, const 
   };
   const HostId first = hosts.front();
   for (const HostId other : hosts) {
-    if (common_fabrics(cluster, {first, other}).empty()) {
+    if (other != first && common_fabrics(cluster, {first, other}).empty()) {
       return tell(first, other, "share no fabric");
     }
   }

@@ -84,7 +84,7 @@ def cluster_toml(stages, replicas):
 class Job:
     """One run folder and the job file that goes with it."""
 
-    def __init__(self, folder, stages=2, replicas=2, steps=50, run_folder="run"):
+    def __init__(self, folder, stages=2, replicas=2, steps=50, run_folder="run", name=None):
         self.folder = pathlib.Path(folder)
         self.run_folder = self.folder / run_folder
         text = self.folder / "text.txt"
@@ -93,7 +93,7 @@ class Job:
         layout = f"{stages}x{replicas}"
         cluster = self.folder / f"cluster-{layout}.toml"
         cluster.write_text(cluster_toml(stages, replicas))
-        self.file = self.folder / f"job-{layout}-{run_folder}.toml"
+        self.file = self.folder / f"job-{layout}-{name or run_folder}.toml"
         self.file.write_text(JOB.format(folder=self.run_folder, text=text, steps=steps,
                                         pipeline=stages, cluster=cluster))
 
@@ -135,7 +135,8 @@ class Job:
         return {row["host"]: row["pid"] for row in rows}
 
     def checkpoint(self):
-        folders = sorted((self.run_folder / "checkpoints").glob("step-*"))
+        folders = sorted(path for path in (self.run_folder / "checkpoints").glob("step-*")
+                         if path.suffix != ".tmp")
         return folders[-1] if folders else None
 
     def tensors(self):

@@ -17,7 +17,10 @@ TEST(RunFolder, IsMadeWithItsLogs) {
   const TemporaryFolder temporary;
   const auto folder = RunFolder::open(temporary.path() / "a/b", RunStart::kFresh);
   ASSERT_TRUE(folder) << folder.error().message();
+  write_file(temporary.path() / "job", "[run]\n");
+  ASSERT_TRUE(folder->begin(temporary.path() / "job"));
   EXPECT_TRUE(fs::is_directory(folder->path() / "logs"));
+  EXPECT_EQ(read_file(folder->path() / "job.toml"), "[run]\n");
   EXPECT_EQ(folder->log_file("b0"), folder->path() / "logs/b0.log");
 }
 
@@ -26,7 +29,7 @@ TEST(RunFolder, RefusesASecondRunWhileTheFirstLasts) {
   {
     const auto first = RunFolder::open(temporary.path(), RunStart::kFresh);
     ASSERT_TRUE(first);
-    const auto second = RunFolder::open(temporary.path(), RunStart::kResume);
+    const auto second = RunFolder::open(temporary.path(), RunStart::kOverwrite);
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code(), ErrorCode::kInvalidArgument);
     EXPECT_THAT(second.error().message(), HasSubstr("another holmes train"));
@@ -44,8 +47,41 @@ TEST(RunFolder, KeepsCheckpointsUnlessToldOtherwise) {
   EXPECT_THAT(fresh.error().message(), HasSubstr("--resume"));
   EXPECT_TRUE(RunFolder::open(temporary.path(), RunStart::kResume));
   EXPECT_TRUE(fs::exists(checkpoint));
-  EXPECT_TRUE(RunFolder::open(temporary.path(), RunStart::kOverwrite));
+  const auto folder = RunFolder::open(temporary.path(), RunStart::kOverwrite);
+  ASSERT_TRUE(folder);
+  EXPECT_TRUE(fs::exists(checkpoint)) << "the job may still be refused";
+  write_file(temporary.path() / "job", "[run]\n");
+  ASSERT_TRUE(folder->begin(temporary.path() / "job"));
   EXPECT_FALSE(fs::exists(checkpoint));
+}
+
+TEST(RunFolder, WhatAnInterruptedSaveLeftIsNoCheckpoint) {
+  const TemporaryFolder temporary;
+  fs::create_directories(temporary.path() / "checkpoints/step-00000010.tmp");
+  const auto resumed = RunFolder::open(temporary.path(), RunStart::kResume);
+  ASSERT_FALSE(resumed);
+  EXPECT_EQ(resumed.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(resumed.error().message(), HasSubstr("without --resume"));
+  EXPECT_TRUE(RunFolder::open(temporary.path(), RunStart::kFresh));
+}
+
+TEST(RunFolder, IsNotMadeToResumeNothing) {
+  const TemporaryFolder temporary;
+  EXPECT_FALSE(RunFolder::open(temporary.path() / "misspelt", RunStart::kResume));
+  EXPECT_FALSE(fs::exists(temporary.path() / "misspelt"));
+}
+
+TEST(RunFolder, RefusesFilesOfAnotherKind) {
+  const TemporaryFolder temporary;
+  for (const char* name : {"checkpoints", "logs"}) {
+    write_file(temporary.path() / name, "");
+    const auto folder = RunFolder::open(temporary.path(), RunStart::kFresh);
+    ASSERT_FALSE(folder) << name;
+    EXPECT_THAT(folder.error().message(), HasSubstr(name));
+    fs::remove(temporary.path() / name);
+  }
+  fs::create_symlink("/dev/full", temporary.path() / "metrics.jsonl");
+  EXPECT_FALSE(RunFolder::open(temporary.path(), RunStart::kFresh));
 }
 
 TEST(RunFolder, SaysWhyItCannotBeMade) {
@@ -66,10 +102,19 @@ TEST(RunFolder, ReplacesFilesWhole) {
   ASSERT_TRUE(folder->write("plan.json", "second"));
   EXPECT_EQ(read_file(folder->path() / "plan.json"), "second");
   EXPECT_FALSE(fs::exists(folder->path() / "plan.json.new"));
-  write_file(temporary.path() / "job", "[run]\n");
-  ASSERT_TRUE(folder->keep_job(temporary.path() / "job"));
-  EXPECT_EQ(read_file(folder->path() / "job.toml"), "[run]\n");
-  EXPECT_FALSE(folder->keep_job(temporary.path() / "nothing"));
+}
+
+TEST(RunFolder, AFailedWriteLeavesTheOldFileAndNothingElse) {
+  const TemporaryFolder temporary;
+  const auto folder = RunFolder::open(temporary.path(), RunStart::kFresh);
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE(folder->write("plan.json", "old"));
+  fs::create_symlink("/dev/full", temporary.path() / "plan.json.new");
+  const auto status = folder->write("plan.json", "new");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kOutOfResources);
+  EXPECT_EQ(read_file(folder->path() / "plan.json"), "old");
+  EXPECT_FALSE(fs::is_symlink(folder->path() / "plan.json.new"));
 }
 
 TEST(RunFolder, ProcessesNameHostAndPid) {

@@ -49,6 +49,7 @@ class Train : public testing::Test {
   int run(actors::Outcome outcome) {
     return run(
         [outcome](actors::SessionOptions options) -> Result<std::unique_ptr<actors::Session>> {
+          HOLMES_TRY(options.before_start());
           return std::unique_ptr<actors::Session>(
               std::make_unique<ScriptedSession>(std::move(options), outcome));
         });
@@ -126,6 +127,20 @@ TEST_F(Train, ASessionThatRefusesExitsByItsReason) {
   EXPECT_THAT(capture_.error(), HasSubstr("port 29400"));
 }
 
+TEST_F(Train, ARefusedSessionLeavesTheRunFolderAsItWas) {
+  EXPECT_EQ(run(actors::Outcome::kFinished), 0);
+  std::filesystem::create_directories(job_.run.folder / "checkpoints/step-00000002");
+  command_.overwrite = true;
+  write_file(command_.job, "[run] # another\n");
+  const auto refuse = [](actors::SessionOptions) -> Result<std::unique_ptr<actors::Session>> {
+    return Error(ErrorCode::kInvalidArgument, "port 29400 is in use");
+  };
+  EXPECT_EQ(run(refuse), 2);
+  EXPECT_TRUE(std::filesystem::exists(job_.run.folder / "checkpoints/step-00000002"));
+  EXPECT_EQ(file("job.toml"), "[run]\n");
+  EXPECT_NE(file("metrics.jsonl"), "");
+}
+
 TEST_F(Train, ARunFolderThatCannotBeWrittenExits2) {
   job_.run.folder = command_.job / "run";
   EXPECT_EQ(run(actors::Outcome::kFinished), 2);
@@ -142,6 +157,7 @@ TEST_F(Train, ASecondRunDoesNotReplaceTheFirst) {
 TEST_F(Train, AgentsAreStartedThroughTheRunFolder) {
   Result<int> pid = 0;
   EXPECT_EQ(run([&](actors::SessionOptions options) -> Result<std::unique_ptr<actors::Session>> {
+              HOLMES_TRY(options.before_start());
               pid = options.starter->start({HostId(1), "job", "127.0.0.1:1"});
               return Error(ErrorCode::kTimeout, "host b0 did not come");
             }),

@@ -65,7 +65,8 @@ void discard_unfinished(const std::filesystem::path& root) {
 Result<std::filesystem::path> find_latest(const std::filesystem::path& root) {
   const auto folders = step_folders(root, "");
   if (folders.empty()) {
-    return Error(ErrorCode::kNotFound, "there is no checkpoint in " + root.string());
+    return Error(ErrorCode::kNotFound, "there is no checkpoint in " + root.string() +
+                                           "; name the folder of a run that has saved one");
   }
   return folders.back().path;
 }

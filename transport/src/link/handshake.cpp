@@ -1,5 +1,7 @@
 #include "link/handshake.hpp"
 
+#include <limits>
+
 namespace holmes::transport {
 
 Status check_identity(const Identity& identity) {
@@ -29,8 +31,10 @@ Identity identity_of(const wire::Hello& hello) {
 }
 
 std::string describe_peer(const Identity& peer, const std::string& address) {
-  return "host " + std::to_string(peer.host.value()) + ", NIC " + std::to_string(peer.nic.value()) +
-         " at " + address;
+  // Connections that belong to no NIC, such as those to the coordinator, carry the largest number.
+  const bool has_nic = peer.nic.value() != std::numeric_limits<std::uint32_t>::max();
+  return "host " + std::to_string(peer.host.value()) +
+         (has_nic ? ", NIC " + std::to_string(peer.nic.value()) : "") + " at " + address;
 }
 
 }  // namespace holmes::transport

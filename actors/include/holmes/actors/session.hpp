@@ -37,6 +37,9 @@ struct SessionOptions {
   /// Continue from the newest whole checkpoint of the run folder (an error if there is none).
   bool resume = false;
   AgentStarter* starter = nullptr;
+  /// Called once, when every check has passed and before the first agent is started: the place to
+  /// change what a refused job must leave alone. An error ends the start. May be empty.
+  std::function<Status()> before_start;
   Logger log;
   std::function<void(const Event&)> on_event;
 };

@@ -1,0 +1,222 @@
+"""Goal: what users get wrong is said in one clear message with exit code 2, before anything starts:
+no process is left and nothing that lies in the run folder is changed.
+Method: the real executable with one mistake at a time; the whole run folder is compared."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+import job as e2e
+
+
+def content(folder):
+    """Every path below a folder with its bytes; the lock comes and holds nothing."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+            for path in sorted(pathlib.Path(folder).rglob("*")) if path.name != "lock"}
+
+
+def processes_with(text):
+    """Processes, this one aside, whose command line names `text`."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if text.encode() in line and int(path.parent.name) != os.getpid():
+            found.append(line)
+    return found
+
+
+def run(command, **options):
+    options = {"stdin": subprocess.DEVNULL, "timeout": 30, **options}
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+class BadInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = e2e.temporary_folder()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.good = e2e.Job(cls.folder.name, 2, 2, 4, run_folder="good")
+        result = cls.good.run("--set", "run.checkpoint_every=2")
+        assert result.returncode == 0, result.stderr
+
+    def assert_refused(self, result, *parts):
+        """One message, in which every one of `parts` occurs."""
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertTrue(result.stderr.startswith("holmes: "), result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+        self.assertEqual(processes_with(self.folder.name), [])
+
+    def refused(self, *settings, says=(), options=(), job=None):
+        job = job or self.good
+        before = content(job.run_folder)
+        sets = [word for setting in settings for word in ("--set", setting)]
+        result = job.run(*(options or ("--overwrite",)), *sets)
+        self.assert_refused(result, *says)
+        self.assertEqual(content(job.run_folder), before)
+
+    def copy(self, name):
+        """The good run in a folder of its own."""
+        copied = e2e.Job(self.folder.name, 2, 2, 6, run_folder=name)
+        shutil.copytree(self.good.run_folder, copied.run_folder)
+        return copied
+
+    def test_keys_and_values(self):
+        for settings, says in (
+                (["train.stpes=5"], ["train.stpes", "did you mean 'steps'"]),
+                (["trian.steps=5"], ["[trian]", "did you mean 'train'"]),
+                (["model.heads=3"], ["model.heads = 3", "model.channels = 32"]),
+                (["parallel.pipeline=5"], ["5 stages", "model.layers = 4"]),
+                (["train.batch=15"], ["train.batch = 15", "train.micro_batch = 2"]),
+                (["train.batch=2"], ["train.reduction_leaves = 4"]),
+                (["model.vocabulary=255"], ["model.vocabulary = 255", "256"]),
+                (["train.lr=1e6"], ["train.lr", "100"]),
+                (["train.steps="], ["train.steps", "integer"]),
+                (["train.steps"], ["section.key=value"]),
+                (["train.lr=nan"], ["train.lr"]),
+                (["transport.port=70000"], ["transport.port", "65535"]),
+                (["run.folder="], ["run.folder"])):
+            with self.subTest(settings=settings):
+                self.refused(*settings, says=says)
+
+    def test_text(self):
+        text = pathlib.Path(self.folder.name) / "other.txt"
+        self.refused(f"data.text={text}", says=["data.text", str(text), "does not exist"])
+        text.write_bytes(b"")
+        self.refused(f"data.text={text}", says=["data.text", "is empty"])
+        text.write_bytes(b"x" * 32)
+        self.refused(f"data.text={text}", says=[str(text), "needs 33"])
+        self.refused(f"data.text={self.folder.name}", says=["not a regular file"])
+
+    def test_job_files(self):
+        good = self.good.file.read_bytes()
+        file = pathlib.Path(self.folder.name) / "bad.toml"
+        for name, data, says in (
+                ("binary", bytes(range(256)), "bad.toml:"),
+                ("empty", b"", "data.text is not set"),
+                ("cut", good[:good.index(b'"')] + b'"', "bad.toml:"),
+                ("huge", b"#\n" * 1024 * 1024, "are read"),
+                ("deep", b"a=" + b"[" * 10000, "bad.toml:")):
+            with self.subTest(name=name):
+                file.write_bytes(data)
+                self.assert_refused(run([e2e.HOLMES, "train", str(file)]), says)
+        self.assert_refused(run([e2e.HOLMES, "train", self.folder.name]), "not a regular file")
+        self.assert_refused(run([e2e.HOLMES, "train", str(file) + "l"]), "no such file")
+        # What some editors add is no mistake.
+        file.write_bytes(b"\xef\xbb\xbf" + good.replace(b"\n", b"\r\n"))
+        self.assertEqual(run([e2e.HOLMES, "plan", str(file)]).returncode, 0)
+
+    def test_clusters(self):
+        file = pathlib.Path(self.folder.name) / "bad-cluster.toml"
+        good = e2e.cluster_toml(2, 2)
+        ethernet = '[[host.nic]]\nname = "eth0"\nfabric = "ethernet"\n'
+        for text, says in (
+                (good.replace(ethernet, ""), "share no fabric"),
+                (good.replace('"a1"', '"a0"'), "two hosts are named 'a0'"),
+                (good.replace('fabric = "fast-a"', 'fabric = "fast-x"'), "did you mean 'fast-a'"),
+                (e2e.cluster_toml(1, 9), "9 replicas"),
+                ("", "no hosts")):
+            with self.subTest(says=says):
+                file.write_text(text)
+                self.refused(f"cluster.file={file}", "parallel.pipeline=0", says=[says])
+
+    def test_checkpoint_on_resume_and_generate(self):
+        def damage(pattern, change):
+            path = sorted(job.checkpoint().glob(pattern))[0]
+            path.write_bytes(change(path.read_bytes()))
+            return path.name
+
+        def cut(data):
+            return data[:-100]
+
+        def flip(data):
+            return data[:-10] + bytes([data[-10] ^ 1]) + data[-9:]
+
+        for name, pattern, change, tensor in (
+                ("model-cut", "model*.safetensors", cut, "tensor h.1.mlp.c_proj.bias"),
+                ("optimizer-cut", "optimizer*.safetensors", cut, "tensor exp_avg_sq:h.1"),
+                ("model-empty", "model*.safetensors", lambda _: b"", ""),
+                ("model-foreign", "model*.safetensors", lambda _: b"\x7fELF" * 1000, ""),
+                ("model-flipped", "model*.safetensors", flip, "content has changed"),
+                ("manifest-cut", "manifest.json", cut, "")):
+            with self.subTest(name=name):
+                job = self.copy(name)
+                file = damage(pattern, change)
+                self.refused(options=("--resume",), says=[file, tensor], job=job)
+                result = run([e2e.HOLMES, "generate", "--checkpoint", str(job.run_folder),
+                              "--prompt", "line"])
+                self.assert_refused(result, file, tensor)
+
+    def test_a_checkpoint_of_another_job(self):
+        for setting, says in (("model.channels=64", "model.channels is 32"),
+                              ("train.seed=4", "seed is 3"),
+                              ("train.batch=32", "batch is 16"),
+                              ("train.steps=3", "train.steps = 3")):
+            with self.subTest(setting=setting):
+                self.refused(setting, "train.warmup_steps=1", says=[says, "step-00000004"],
+                             options=("--resume",))
+
+    def test_resume_without_a_checkpoint(self):
+        job = e2e.Job(self.folder.name, 2, 2, 4, run_folder="nothing")
+        self.refused(options=("--resume",), says=["nothing", "without --resume"], job=job)
+        self.assertFalse(job.run_folder.exists())
+
+    def test_generate(self):
+        def generate(*options):
+            return run([e2e.HOLMES, "generate", *options])
+
+        checkpoint = str(self.good.checkpoint())
+        self.assert_refused(generate("--checkpoint", "/nowhere", "--prompt", "a"), "/nowhere")
+        self.assert_refused(generate("--checkpoint", checkpoint, "--prompt", ""), "prompt is empty")
+        self.assertEqual(generate("--checkpoint", checkpoint, "--prompt", "abc", "--tokens", "0")
+                         .returncode, 0)
+        long = subprocess.run([e2e.HOLMES, "generate", "--checkpoint", checkpoint, "--prompt",
+                               "x" * 500, "--tokens", "3", "--temperature", "0"],
+                              capture_output=True, timeout=30)
+        self.assertEqual(long.returncode, 0, long.stderr)
+        self.assertTrue(long.stdout.startswith(b"x" * 500))
+
+    def test_port_in_use(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = other.getsockname()[1]
+            self.refused(f"transport.port={port}", says=[f"transport.port = {port}", "in use"])
+
+    def test_run_folders(self):
+        file = self.good.file
+        for folder in ("/proc/holmes", f"{file}/run", "/dev/null"):
+            with self.subTest(folder=folder):
+                self.refused(f"run.folder={folder}", says=[folder, "--set run.folder=DIR"])
+        self.refused(says=["--resume", "--overwrite"], options=("--log-level", "info"))
+        odd = e2e.Job(self.folder.name, 2, 2, 4, run_folder="odd")
+        odd.run_folder.mkdir()
+        (odd.run_folder / "checkpoints").write_text("not a folder")
+        self.refused(says=["checkpoints is not a folder"], options=("--log-level", "info"), job=odd)
+
+    def test_a_run_folder_in_use(self):
+        job = e2e.Job(self.folder.name, 1, 1, 100000, run_folder="busy")
+        process = job.start()
+        self.addCleanup(lambda: e2e.end(process, job.agents().values()))
+        self.assertTrue(job.wait_for_steps(process, 2))
+        for option in ("--overwrite", "--resume"):
+            result = job.run(option)
+            self.assertEqual(result.returncode, 2)
+        self.assertIn("another holmes train", job.run("--overwrite").stderr)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3, errors)
+        self.assertEqual(len(job.losses()), int(job.checkpoint().name.split("-")[1]))
+
+
+if __name__ == "__main__":
+    unittest.main()
