@@ -50,7 +50,7 @@ class CoordinatorSession final : public Session {
   CoordinatorSession(SessionOptions options, CoordinatorSpec spec, std::string data_hash)
       : options_(std::move(options)),
         spec_(std::move(spec)),
-        disk_(clock_, false),
+        disk_(std::make_unique<ThreadComputeQueue>(clock_, false)),
         store_(make_file_store(spec_.job, std::move(data_hash))),
         context_(transport::make_tcp_context(
             loop_, {"127.0.0.1", false, std::chrono::seconds(5), options_.log.named("tcp")})),
@@ -60,6 +60,9 @@ class CoordinatorSession final : public Session {
     on_loop([this] { coordinator_.reset(); });
     loop_.stop();
     loop_.join();
+    // What a failed save left would keep a full disk full. Nobody may be publishing it any more.
+    disk_.reset();
+    if (failed()) model::discard_unfinished(checkpoint_root(spec_.job));
   }
 
   /// Opens the port; on an error nothing has been started.
@@ -69,7 +72,7 @@ class CoordinatorSession final : public Session {
     on_loop([&] {
       coordinator_ = std::make_unique<Coordinator>(
           runtime_.system(), options_.log.named("coordinator"), spec_,
-          CoordinatorResources{*context_, *store_, disk_, options_.on_event,
+          CoordinatorResources{*context_, *store_, *disk_, options_.on_event,
                                [this](Outcome outcome) { over_.set_value(outcome); }});
       coordinator_->start();
       handle_ = coordinator_->handle();
@@ -93,14 +96,14 @@ class CoordinatorSession final : public Session {
   void agent_exited(HostId host, int wait_status) override {
     caf::anon_send(handle_, AgentExited{host, how_it_ended(wait_status)});
   }
-  Outcome wait() override {
-    const Outcome outcome = outcome_.get();
-    // What a failed save left would keep a full disk full.
-    if (outcome == Outcome::kFailed) model::discard_unfinished(checkpoint_root(spec_.job));
-    return outcome;
-  }
+  Outcome wait() override { return outcome_.get(); }
 
  private:
+  bool failed() const {
+    return outcome_.wait_for(std::chrono::seconds(0)) == std::future_status::ready &&
+           outcome_.get() == Outcome::kFailed;
+  }
+
   Error cannot_listen(const Error& error) const {
     const auto port = spec_.job.transport.port;
     if (port == 0) return error;
@@ -123,7 +126,7 @@ class CoordinatorSession final : public Session {
   SteadyClock clock_;
   ActorRuntime runtime_;
   transport::EventLoop loop_;
-  ThreadComputeQueue disk_;
+  std::unique_ptr<ThreadComputeQueue> disk_;
   std::unique_ptr<StateStore> store_;
   std::unique_ptr<transport::Context> context_;
   std::unique_ptr<Coordinator> coordinator_;

@@ -65,12 +65,12 @@ class FullDisk(unittest.TestCase):
         self.assert_kept(job, "step-00000010")
 
     def test_metrics_that_cannot_be_written_stop_nothing(self):
-        job = e2e.Job(self.folder.name, 2, 2, 50)
+        job = e2e.Job(self.folder.name, 2, 2, 80)
         result = self.run_limited(job, 32 * KIB, "--set", "model.channels=8")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr.count("cannot write"), 1, result.stderr)
         self.assertIn("metrics.jsonl", result.stderr)
-        self.assertEqual(job.checkpoint().name, "step-00000050")
+        self.assertEqual(job.checkpoint().name, "step-00000080")
 
     def test_no_room_from_the_start(self):
         job = e2e.Job(self.folder.name, 2, 2, 4)
