@@ -6,9 +6,10 @@ namespace holmes::actors {
 
 namespace {
 
-/// A host that peers have lost has this long to be lost by the coordinator too, before the link
-/// between them is blamed instead.
-constexpr Duration kSuspicion = std::chrono::milliseconds(500);
+/// A host that peers have lost has this long to be lost by the coordinator too, before the links
+/// between them are blamed instead. Both ends of a silent link report within it.
+constexpr Duration kSuspicion = std::chrono::milliseconds(750);
+constexpr std::size_t kSuspicionsMax = 1024;
 
 transport::Identity coordinator_identity(const CoordinatorSpec& spec, Epoch epoch) {
   return {spec.job_name, HostId(0xffffffff), NicId(0xffffffff), epoch};
@@ -106,6 +107,7 @@ void Coordinator::from_agent(HostId host, const Buffer& bytes) {
 void Coordinator::on(HostId host, const Join& join) {
   auto& agent = agents_[host.index()];
   if (phase_ != Phase::kJoining || agent.joined) return;
+  if (join.host != host) return refuse(host, "a join in the name of another host");
   agent.joined = true;
   agent.nics = join.nics;
   log().info("host " + name(host) + " joined");
@@ -160,8 +162,10 @@ void Coordinator::on(HostId, const StepReport& report) {
   resources_.on_event(std::move(event));
 }
 
-void Coordinator::on(HostId, const ValidationReport& report) {
+void Coordinator::on(HostId host, const ValidationReport& report) {
   if (phase_ != Phase::kTraining || report.generation != generation_) return;
+  if (report.index >= spec_.job.data.validation_batches)
+    return refuse(host, "the loss of a validation micro-batch that there is not");
   auto& losses = validations_[report.step];
   losses[report.index] = report.loss;
   if (losses.size() < spec_.job.data.validation_batches) return;
@@ -173,11 +177,14 @@ void Coordinator::on(HostId, const ValidationReport& report) {
   end_when_done();
 }
 
-void Coordinator::on(HostId, const SaveReport& report) {
+void Coordinator::on(HostId host, const SaveReport& report) {
   if (phase_ != Phase::kTraining || report.generation != generation_) return;
+  const auto members = spec_.plan.members();
+  if (std::find(members.begin(), members.end(), report.device) == members.end())
+    return refuse(host, "files of a device that does not train");
   auto& parts = saves_[report.step];
   parts[report.device] = report.files;
-  if (parts.size() < spec_.plan.members().size()) return;
+  if (parts.size() < members.size()) return;
   auto files = std::make_shared<std::vector<SavedFile>>();
   for (auto& [device, written] : parts) files->insert(files->end(), written.begin(), written.end());
   saves_.erase(report.step);
@@ -216,15 +223,40 @@ void Coordinator::on(HostId host, const FailureReport& report) {
     what.nic = report.nic;
     return fail(std::move(what));
   }
-  if (suspect_) return;
-  suspect_ = report.peer;
-  executor().post_after(kSuspicion, guarded([this, host, report] {
-                          auto what =
-                              incident(name(report.peer), running_operation(),
-                                       report.error.in("link to host " + name(host) + " lost"));
-                          what.nic = report.nic;
-                          fail(std::move(what));
-                        }));
+  if (suspicions_.size() == kSuspicionsMax) return;
+  suspicions_.push_back({host, report});
+  if (suspicions_.size() > 1) return;
+  executor().post_after(kSuspicion, guarded([this] { fail(blame()); }));
+}
+
+/// The host that has lost links to more peers than any other is at fault. Where two hosts have lost
+/// each other and nobody else, the link is all that is known.
+Incident Coordinator::blame() const {
+  std::map<HostId, std::set<HostId>> lost;
+  for (const auto& [reporter, report] : suspicions_) {
+    lost[reporter].insert(report.peer);
+    lost[report.peer].insert(reporter);
+  }
+  std::size_t most = 0;
+  std::vector<HostId> worst;
+  for (const auto& [host, peers] : lost) {
+    if (peers.size() > most) worst.clear();
+    most = std::max(most, peers.size());
+    if (peers.size() == most) worst.push_back(host);
+  }
+  const bool known = worst.size() == 1;
+  const auto shown = std::find_if(
+      suspicions_.begin(), suspicions_.end(),
+      [&](const Suspicion& suspicion) { return !known || suspicion.reporter == worst[0]; });
+  const auto& [reporter, report] = shown == suspicions_.end() ? suspicions_[0] : *shown;
+  auto what = incident(known ? name(worst[0]) : "", running_operation(),
+                       report.error.in("the link from host " + name(reporter) + " by its NIC " +
+                                       report.nic + " to host " + name(report.peer) + " is lost"));
+  if (!known)
+    what.nic = name(reporter) + "/" + report.nic;
+  else if (reporter == worst[0])
+    what.nic = report.nic;
+  return what;
 }
 
 // --- members that go ---
@@ -265,9 +297,18 @@ void Coordinator::fail(Incident incident) {
   end(Outcome::kFailed);
 }
 
+/// What an agent of this program never sends.
+void Coordinator::refuse(HostId host, const char* what) {
+  lose(host, running_operation(), Error(ErrorCode::kCorrupt, std::string("it sent ") + what));
+}
+
 /// A silent host is lost: heartbeats come however busy its devices are.
 void Coordinator::watch() {
   const Duration limit = std::chrono::milliseconds(spec_.job.resilience.timeout_ms);
+  // A process that was itself stopped for a while (a debugger, a terminal) has heard nobody.
+  if (clock().now() - watched_ > limit / 2)
+    for (auto& agent : agents_) agent.last_heard = clock().now();
+  watched_ = clock().now();
   if (phase_ == Phase::kPreparing || phase_ == Phase::kTraining)
     for (std::uint32_t host = 0; host < agents_.size(); ++host)
       if (const auto& agent = agents_[host];

@@ -82,6 +82,11 @@ class Coordinator final : public ExecutorActor {
     bool gone = false;
   };
 
+  struct Suspicion {
+    HostId reporter;
+    FailureReport report;
+  };
+
   // Connections and messages of agents.
   void accepted(std::shared_ptr<transport::Connection> connection);
   void from_agent(HostId host, const Buffer& bytes);
@@ -111,6 +116,8 @@ class Coordinator final : public ExecutorActor {
   void over_when_left();
   void set_deadline(Duration delay, std::function<void()> expired);
   void watch();
+  Incident blame() const;
+  void refuse(HostId host, const char* what);
 
   bool leaving() const { return phase_ == Phase::kEnding || phase_ == Phase::kOver; }
   bool all(bool Agent::*flag) const;
@@ -129,7 +136,8 @@ class Coordinator final : public ExecutorActor {
   TimePoint last_step_at_;
   bool stop_requested_ = false;
   std::optional<Step> stopped_after_;  // the step that the members committed as their last
-  std::optional<HostId> suspect_;      // a peer has lost it; its own connection still stands
+  std::vector<Suspicion> suspicions_;  // links that an agent has lost, both hosts still here
+  TimePoint watched_;
   std::map<Step, std::map<std::uint32_t, float>> validations_;
   std::map<Step, std::map<DeviceId, std::vector<SavedFile>>> saves_;
   std::optional<Step> saved_;      // updates that the last published checkpoint holds

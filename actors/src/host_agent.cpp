@@ -155,7 +155,11 @@ Status HostAgent::open_nics() {
     contexts_.push_back(
         environment_.open_nic(*cluster_, host_, NicId(nic), job_.transport.emulate));
     const std::string name = host.name + "/" + host.nics[nic].name;
-    NicSpec spec{{job_name_, host_, NicId(nic), Epoch(0)}, name, kDialDeadline, kTrafficReport};
+    NicSpec spec{{job_name_, host_, NicId(nic), Epoch(0)},
+                 name,
+                 kDialDeadline,
+                 kTrafficReport,
+                 std::chrono::milliseconds(job_.resilience.timeout_ms)};
     nics_.push_back(std::make_unique<Nic>(system_, log().named("nic " + name), std::move(spec),
                                           *contexts_.back(), handle()));
     nics_.back()->start();
@@ -166,9 +170,10 @@ Status HostAgent::open_nics() {
 // --- a generation ---
 
 void HostAgent::on(const Prepare& prepare) {
-  if (prepare.generation <= generation_ || cluster_ == nullptr)
+  if (prepare.generation <= generation_)
     return log().warning("an order to prepare an old generation was ignored");
   if (prepare.plan.empty()) return end(false, "the job is over");
+  if (cluster_ == nullptr) return log().warning("a plan for an agent that has not started");
   generation_ = prepare.generation;
   if (const auto built = build_members(prepare); !built)
     return report_failure({generation_, false, {}, "", "preparing", built.error()});
@@ -331,7 +336,7 @@ void HostAgent::on(const ControlArrived& arrived) {
     deliver(vote->to, std::move(*vote));
   else if (auto* commit = std::get_if<Commit>(&*message))
     deliver(commit->to, std::move(*commit));
-  else
+  else if (!std::holds_alternative<Heartbeat>(*message))  // those only show that the link works
     log().warning("a peer sent a message that only a coordinator may send");
 }
 

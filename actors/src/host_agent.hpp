@@ -42,6 +42,8 @@ class HostAgent final : public ExecutorActor {
 
   /// Dials the coordinator; on the executor, once, after start().
   void join(const transport::Endpoint& coordinator);
+  /// Of its tensors; zeros before it has joined.
+  BufferPool::Stats memory() const { return pool_ ? pool_->stats() : BufferPool::Stats{}; }
 
  protected:
   caf::behavior make_behavior() override;

@@ -1,5 +1,7 @@
 #include "nic.hpp"
 
+#include "codec.hpp"
+
 namespace holmes::actors {
 
 Nic::Nic(caf::actor_system& system, Logger log, NicSpec spec, transport::Context& context,
@@ -7,11 +9,12 @@ Nic::Nic(caf::actor_system& system, Logger log, NicSpec spec, transport::Context
     : ExecutorActor(system, context.executor(), std::move(log)),
       spec_(std::move(spec)),
       context_(context),
-      agent_(std::move(agent)) {}
+      agent_(std::move(agent)),
+      sign_of_life_(encode(Heartbeat{})) {}
 
 Nic::~Nic() {
   executor().cancel(timer_);
-  for (auto& [peer, link] : links_) link->close();
+  for (auto& [peer, link] : links_) link.connection->close();
 }
 
 caf::behavior Nic::make_behavior() {
@@ -33,7 +36,8 @@ Result<std::string> Nic::listen(const transport::Endpoint& at) {
                       guarded([this](const Error& error) {
                         log().warning("refused a peer: " + error.message());
                       })));
-  report_traffic();
+  ticked_ = clock().now();
+  tick();
   return listener_->endpoint().address;
 }
 
@@ -62,20 +66,29 @@ void Nic::add_link(std::shared_ptr<transport::Connection> link) {
   link->on_control(guarded([this, peer](Buffer message) {
     caf::anon_send(agent_, ControlArrived{peer, std::move(message)});
   }));
-  link->on_closed(guarded([this, peer](const Error& error) { lost(peer, error); }));
+  link->on_closed(
+      guarded([this, peer, which = link.get()](const Error& error) { lost(peer, which, error); }));
   link->supersede(generation_);
-  links_[peer] = std::move(link);
+  links_[peer] = {std::move(link), 0, clock().now()};
   caf::anon_send(agent_, LinkUp{spec_.self.nic, peer});
 }
 
-void Nic::lost(HostId peer, const Error& error) {
+void Nic::lost(HostId peer, const transport::Connection* connection, const Error& error) {
   const auto at = links_.find(peer);
-  if (at == links_.end()) return;
-  const auto stats = at->second->stats();
+  if (at == links_.end() || at->second.connection.get() != connection) return;
+  const auto stats = connection->stats();
   bytes_sent_closed_ += stats.bytes_sent;
   bytes_received_closed_ += stats.bytes_received;
+  const auto gone = std::move(at->second.connection);
   links_.erase(at);
   caf::anon_send(agent_, LinkLost{spec_.self.nic, peer, error});
+  gone->close();
+}
+
+void Nic::failed(HostId peer, const Error& error) {
+  if (error.code() == ErrorCode::kSuperseded || error.code() == ErrorCode::kClosed) return;
+  if (const auto at = links_.find(peer); at != links_.end())
+    lost(peer, at->second.connection.get(), error);
 }
 
 // A payload whose link is gone is dropped here: the link's loss has been reported, and the
@@ -84,40 +97,73 @@ void Nic::lost(HostId peer, const Error& error) {
 void Nic::on(SendTensor& send) {
   const auto link = links_.find(send.to);
   if (link == links_.end()) return;
-  link->second->send_bulk(send.tag, send.shape, std::move(send.payload), [](const Status&) {});
+  link->second.connection->send_bulk(send.tag, send.shape, std::move(send.payload),
+                                     guarded([this, peer = send.to](const Status& sent) {
+                                       if (!sent) failed(peer, sent.error());
+                                     }));
 }
 
 void Nic::on(ReserveTensor& reserve) {
   const auto link = links_.find(reserve.from);
   if (link == links_.end()) return;
-  link->second->receive_bulk(
+  link->second.connection->receive_bulk(
       reserve.tag, reserve.shape, std::move(reserve.buffer),
-      [receiver = reserve.receiver, tag = reserve.tag](Result<Buffer> arrived) {
-        if (arrived) caf::anon_send(receiver, TensorArrived{tag, BufferView(*std::move(arrived))});
-      });
+      guarded([this, peer = reserve.from, receiver = reserve.receiver,
+               tag = reserve.tag](Result<Buffer> arrived) {
+        if (!arrived) return failed(peer, arrived.error());
+        caf::anon_send(receiver, TensorArrived{tag, BufferView(*std::move(arrived))});
+      }));
 }
 
 void Nic::on(SendControl& send) {
   const auto link = links_.find(send.to);
   if (link == links_.end()) return;
-  link->second->send_control(std::move(send.message), [](const Status&) {});
+  link->second.connection->send_control(std::move(send.message),
+                                        guarded([this, peer = send.to](const Status& sent) {
+                                          if (!sent) failed(peer, sent.error());
+                                        }));
 }
 
 void Nic::on(const Supersede& supersede) {
   generation_ = std::max(generation_, supersede.generation);
-  for (auto& [peer, link] : links_) link->supersede(generation_);
+  for (auto& [peer, link] : links_) link.connection->supersede(generation_);
   caf::anon_send(supersede.reply_to, Quiet{supersede.generation});
 }
 
-void Nic::report_traffic() {
+void Nic::tick() {
+  drop_silent();
   TrafficCounted counted{spec_.self.nic, bytes_sent_closed_, bytes_received_closed_};
   for (const auto& [peer, link] : links_) {
-    const auto stats = link->stats();
+    link.connection->send_control(sign_of_life_, [](const Status&) {});
+    const auto stats = link.connection->stats();
     counted.bytes_sent += stats.bytes_sent;
     counted.bytes_received += stats.bytes_received;
   }
   caf::anon_send(agent_, counted);
-  timer_ = executor().post_after(spec_.report_every, guarded([this] { report_traffic(); }));
+  timer_ = executor().post_after(spec_.report_every, guarded([this] { tick(); }));
+}
+
+void Nic::drop_silent() {
+  const TimePoint now = clock().now();
+  // A process that was itself stopped for a while (a debugger, a terminal) has heard nobody.
+  const bool was_away = now - ticked_ > spec_.silence_max / 2;
+  ticked_ = now;
+  std::vector<HostId> silent;
+  for (auto& [peer, link] : links_) {
+    const auto received = link.connection->stats().bytes_received;
+    if (received != link.bytes_heard || was_away) {
+      link.bytes_heard = received;
+      link.heard = now;
+    } else if (now - link.heard > spec_.silence_max) {
+      silent.push_back(peer);
+    }
+  }
+  for (const HostId peer : silent)
+    lost(peer, links_.at(peer).connection.get(),
+         Error(ErrorCode::kTimeout,
+               "nothing came over it for " +
+                   std::to_string(spec_.silence_max / std::chrono::milliseconds(1)) +
+                   " ms; check its cable, switch and firewall"));
 }
 
 }  // namespace holmes::actors

@@ -195,18 +195,26 @@ void Replica::on(const Supersede& supersede) {
   if (jobs_ == 0) reply_quiet();
 }
 
+/// Lent memory goes back; what is reduced, and the state, stay for the next generation.
 void Replica::reply_quiet() {
+  early_.clear();
+  for (auto& bucket : buckets_) {
+    bucket.nodes.clear();
+    bucket.partials.clear();
+    bucket.tied.clear();
+  }
   caf::anon_send(quiet_to_, Quiet{quiet_generation_});
 }
 
 Buffer Replica::acquire(std::size_t bytes, const char* what) {
   auto buffer = resources_.pool.acquire(bytes);
   if (buffer) return *std::move(buffer);
-  if (!stopped_) fail(std::string("memory for ") + what, buffer.error());
+  fail(std::string("memory for ") + what, buffer.error());
   return {};
 }
 
 void Replica::fail(std::string operation, Error error) {
+  if (stopped_) return;
   stopped_ = true;
   caf::anon_send(resources_.agent, MemberFailed{spec_.generation, spec_.device,
                                                 std::move(operation), std::move(error)});

@@ -53,6 +53,10 @@ Vote Replica::own_vote() {
 
 void Replica::on(Vote& vote) {
   if (vote.generation != spec_.generation || stopped_) return;
+  if (vote.step != step_)  // members below get their commits from here, so they are never ahead
+    return fail("step " + std::to_string(step_.value()),
+                Error(ErrorCode::kCorrupt,
+                      "a vote for step " + std::to_string(vote.step.value()) + " came"));
   auto complete = votes_.add(std::move(vote));
   if (!complete) return;
   const auto up = vote_parent(*spec_.plan, spec_.device);
@@ -107,8 +111,11 @@ void Replica::reserve_updates() {
 
 void Replica::on(const Commit& commit) {
   if (commit.generation != spec_.generation || stopped_) return;
-  HOLMES_ASSERT(commit.step == step_ && voted_,
-                "a commit of a step that this member has not voted");
+  if (commit.step != step_ || !voted_)  // it came from another host: not to be trusted
+    return fail(
+        "step " + std::to_string(step_.value()),
+        Error(ErrorCode::kCorrupt, "a commit of step " + std::to_string(commit.step.value()) +
+                                       " came, for which this member has not voted"));
   for (const DeviceId child : vote_children(*spec_.plan, spec_.device)) {
     Commit down = commit;
     down.to = child;

@@ -128,7 +128,7 @@ bool Stage::begin_pass() {
   }
   in_pass_ = true;
   reserve_ahead();
-  return true;
+  return !stopped_;
 }
 
 bool Stage::receive_input(Flight& flight) {
@@ -411,6 +411,7 @@ Buffer Stage::acquire(std::size_t bytes, const char* what) {
 }
 
 void Stage::fail(std::string operation, Error error) {
+  if (stopped_) return;
   stopped_ = true;
   caf::anon_send(resources_.agent, MemberFailed{spec_.generation, spec_.device,
                                                 std::move(operation), std::move(error)});

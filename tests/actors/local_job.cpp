@@ -2,14 +2,14 @@
 
 namespace holmes::actors::testing {
 
-void DrainedExecutor::drain() {
+void DrainedExecutor::drain(const std::function<bool()>& when) {
   std::vector<Strand*> ready;
-  for (;;) {
+  while (!when || !when()) {
     ready.clear();
     for (auto& strand : strands_)
       if (!strand->tasks_.empty()) ready.push_back(strand.get());
     if (ready.empty()) return;
-    auto& strand = *ready[random_.below(ready.size())];
+    auto& strand = *ready[in_turn_ ? 0 : random_.below(ready.size())];
     Task task = std::move(strand.tasks_.front());
     strand.tasks_.pop_front();
     task();
@@ -73,6 +73,8 @@ class LocalJob::Agent final : public ExecutorActor {
 };
 
 struct LocalJob::Member {
+  DrainedExecutor::Strand* replica_strand = nullptr;
+  DrainedExecutor::Strand* stage_strand = nullptr;
   std::unique_ptr<Replica> replica;
   std::unique_ptr<Stage> stage;
 };
@@ -99,6 +101,8 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
   for (std::uint32_t s = 0; s < plan_->stages.size(); ++s)
     for (const auto& share : plan_->stages[s].shares) {
       auto member = std::make_unique<Member>();
+      member->replica_strand = &executor_.strand();
+      member->stage_strand = &executor_.strand();
       ReplicaSpec replica;
       replica.generation = generation;
       replica.stage = StageIndex(s);
@@ -112,7 +116,7 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
       replica.learning_rate = job.learning_rate;
       replica.clip_norm = job.clip_norm;
       member->replica = std::make_unique<Replica>(
-          runtime_.system(), executor_.strand(), Logger(), std::move(replica),
+          runtime_.system(), *member->replica_strand, Logger(), std::move(replica),
           ReplicaResources{compute_, compute_, pool_, store_, agent_->handle()});
       member->replica->start();
       const auto range = layer_range(*plan_, StageIndex(s));
@@ -126,7 +130,7 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
       stage.has_embedding = range.embedding;
       stage.has_head = range.head;
       member->stage = std::make_unique<Stage>(
-          runtime_.system(), executor_.strand(), Logger(), stage,
+          runtime_.system(), *member->stage_strand, Logger(), stage,
           model::make_layers(job.model, range, stage.shape, engine),
           StageResources{compute_, pool_, *batches_, member->replica->handle(), agent_->handle(),
                          [this](StageIndex at, Step step, const ProgramPass& pass) {
@@ -147,8 +151,13 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
   }
 }
 
-void LocalJob::run() {
-  executor_.drain();
+void LocalJob::run(const std::function<bool()>& when) {
+  executor_.drain(when);
+}
+
+void LocalJob::silence(std::size_t actor) {
+  auto& member = *members_.at(actor / 2);
+  (actor % 2 == 0 ? member.stage_strand : member.replica_strand)->silence();
 }
 
 std::vector<float> LocalJob::weights(Step step) const {

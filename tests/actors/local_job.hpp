@@ -21,12 +21,20 @@ namespace holmes::actors::testing {
 /// overtake each other, those of one executor do not (each actor gets a strand of its own).
 class DrainedExecutor {
  public:
-  explicit DrainedExecutor(std::uint64_t seed) : random_(seed) {}
+  /// Seed 0: always the first actor that has something to do, so that all steps are alike.
+  explicit DrainedExecutor(std::uint64_t seed) : in_turn_(seed == 0), random_(seed) {}
 
   class Strand final : public Executor {
    public:
     explicit Strand(DrainedExecutor& owner) : owner_(owner) {}
-    void post(Task task) override { tasks_.push_back(std::move(task)); }
+    void post(Task task) override {
+      if (!silent_) tasks_.push_back(std::move(task));
+    }
+    /// From now on nothing that is sent here arrives, what waits included.
+    void silence() {
+      silent_ = true;
+      tasks_.clear();
+    }
     TimerId post_after(Duration, Task) override { return 0; }
     void cancel(TimerId) override {}
     const Clock& clock() const override { return owner_.clock_; }
@@ -35,14 +43,16 @@ class DrainedExecutor {
     friend class DrainedExecutor;
     DrainedExecutor& owner_;
     std::deque<Task> tasks_;
+    bool silent_ = false;
   };
 
   Strand& strand() { return *strands_.emplace_back(std::make_unique<Strand>(*this)); }
-  /// Runs until no task is left.
-  void drain();
+  /// Runs until no task is left, or until `when` holds.
+  void drain(const std::function<bool()>& when = {});
 
  private:
   SteadyClock clock_;
+  const bool in_turn_;
   Random random_;
   std::vector<std::unique_ptr<Strand>> strands_;
 };
@@ -80,8 +90,13 @@ class LocalJob {
            const model::TokenFile& file, model::Engine& engine, std::uint64_t seed);
   ~LocalJob();
 
-  /// Trains to the end (or to where it stops by itself).
-  void run();
+  /// Trains to the end (or to where it stops by itself), or until `when` holds.
+  void run(const std::function<bool()>& when = {});
+
+  /// Stages and Replicas, in the order of the plan's members: Stage 2i, Replica 2i + 1.
+  std::size_t actor_count() const { return 2 * members_.size(); }
+  /// Drops all messages to one of them from now on.
+  void silence(std::size_t actor);
 
   const std::vector<StepCommitted>& steps() const { return steps_; }
   const std::vector<PassSeen>& passes() const { return passes_; }

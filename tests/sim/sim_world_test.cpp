@@ -3,61 +3,20 @@
 // Method: SimWorld with a tiny model, 20 seeds, each twice.
 #include "sim/sim_world.hpp"
 
-#include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "sim/sim_job.hpp"
 #include "support/serial_trainer.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace holmes::actors {
 namespace {
 
-constexpr Duration kLimit = std::chrono::minutes(10);
+using testing::kLimit;
 
-class SimWorldTest : public ::testing::Test {
+class SimWorldTest : public testing::SimJobTest {
  protected:
-  SimWorldTest() {
-    std::ofstream text(folder_.path() / "text.txt");
-    for (int i = 0; i < 400; ++i) text << "line " << i * i << " of the text\n";
-  }
-
-  /// `clusters` clusters of `hosts` hosts each, with a fast fabric inside and Ethernet between.
-  partition::Cluster cluster(std::uint32_t clusters, std::uint32_t hosts) const {
-    partition::Cluster result;
-    result.fabrics.push_back({"ethernet", partition::NicKind::kEthernet, 0.1, 500});
-    for (std::uint32_t c = 0; c < clusters; ++c) {
-      const std::string name(1, static_cast<char>('a' + c));
-      result.fabrics.push_back({"fast-" + name, partition::NicKind::kInfiniBand, 1, 20});
-      for (std::uint32_t h = 0; h < hosts; ++h)
-        result.hosts.push_back(
-            {name + std::to_string(h),
-             name,
-             "",
-             {{"cpu", 1, 1e-4, 1}},
-             {{"fast0", FabricId(c + 1), 1, 20}, {"eth0", FabricId(0), 0.1, 500}}});
-    }
-    return result;
-  }
-
-  JobConfig job(std::uint32_t clusters, std::uint32_t hosts) const {
-    JobConfig config;
-    config.data.text = folder_.path() / "text.txt";
-    config.data.validation = 0.1;
-    config.data.validate_every = 2;
-    config.data.validation_batches = 3;
-    config.model = {4, 2, 8, 8, 256, 64};
-    config.train.steps = 4;
-    config.train.sequence = 8;
-    config.train.shape = {8, 1, 4};
-    config.train.seed = 5;
-    config.train.learning_rate = {1e-2F, 1e-3F, 2, 10};
-    config.parallel.pipeline = clusters;
-    config.cluster = cluster(clusters, hosts);
-    return config;
-  }
-
   struct Serial {
     std::vector<double> losses;
     double validation = 0;
@@ -66,7 +25,7 @@ class SimWorldTest : public ::testing::Test {
   Serial serial(const JobConfig& config) const {
     const auto file = *model::open_byte_text(config.data.text);
     const auto engine = model::make_reference_engine();
-    testing::SerialJob job;
+    holmes::testing::SerialJob job;
     job.model = config.model;
     job.batch = config.train.shape.batch;
     job.micro_batch = config.train.shape.micro_batch;
@@ -77,7 +36,7 @@ class SimWorldTest : public ::testing::Test {
     job.optimizer = config.train.optimizer;
     job.learning_rate = config.train.learning_rate;
     job.clip_norm = config.train.clip_norm;
-    testing::SerialTrainer trainer(job, *file, *engine);
+    holmes::testing::SerialTrainer trainer(job, *file, *engine);
     Serial result;
     for (std::uint64_t step = 0; step < config.train.steps; ++step)
       result.losses.push_back(trainer.step().loss);
@@ -107,8 +66,6 @@ class SimWorldTest : public ::testing::Test {
     EXPECT_EQ(weights(world, Step(config.train.steps)), expected.weights);
     for (const auto& [host, end] : world.ends()) EXPECT_FALSE(end.failed) << end.reason;
   }
-
-  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(SimWorldTest, EveryLayoutHasTheBitsOfASerialRun) {

@@ -22,6 +22,7 @@ Status MemoryStore::load(const std::string& folder, std::span<const LayerState> 
 }
 
 Result<std::vector<SavedFile>> MemoryStore::save(const SaveRequest& request) {
+  if (full_) return Error(ErrorCode::kOutOfResources, "no space left on the simulated disk");
   auto& model = unfinished_[request.step];
   for (const auto& layer : request.layers) {
     auto& values = model[layer.table->number];

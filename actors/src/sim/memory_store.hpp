@@ -28,9 +28,13 @@ class MemoryStore final : public StateStore {
   const Model* checkpoint(Step step) const;
   static std::string folder(Step step) { return "memory/step-" + std::to_string(step.value()); }
 
+  /// From now on there is no room for another checkpoint.
+  void fill_disk() { full_ = true; }
+
  private:
   std::map<Step, Model> unfinished_;
   std::map<std::string, Model> published_;
+  bool full_ = false;
 };
 
 }  // namespace holmes::actors

@@ -90,6 +90,8 @@ class SimWorld::Host final : public HostEnvironment {
     world_.loop_.retire(strand_);
   }
 
+  BufferPool::Stats memory() const { return agent_->memory(); }
+
   Executor& executor() override { return strand_; }
   Executor& member_executor() override {
     auto& strand = world_.loop_.make_strand();
@@ -211,6 +213,10 @@ Result<Outcome> SimWorld::run(Duration limit) {
 
 bool SimWorld::run_until(const std::function<bool()>& when, Duration limit) {
   return loop_.run_until([&] { return outcome_.has_value() || when(); }, limit);
+}
+
+BufferPool::Stats SimWorld::memory(HostId host) const {
+  return hosts_.at(host.index())->memory();
 }
 
 void SimWorld::request_stop() {

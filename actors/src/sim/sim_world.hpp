@@ -66,6 +66,7 @@ class SimWorld {
   }
   const std::vector<PassRecord>& passes() const { return passes_; }
   MemoryStore& store() { return *store_; }
+  BufferPool::Stats memory(HostId host) const;
   TimePoint now() const { return loop_.now(); }
   /// The same for two runs only if they did the same things in the same order at the same times.
   std::uint64_t trace_hash() const { return loop_.trace_hash(); }
