@@ -27,8 +27,8 @@ class SocketEnvironment final : public HostEnvironment {
     const auto& about = cluster.hosts.at(host.index()).nics.at(nic.index());
     auto context = open(loopback_address(host, nic));
     if (!emulate) return context;
-    return transport::make_shaped_context(
-        std::move(context), {about.gbit_s, from_seconds(about.latency_us * 1e-6)});
+    return transport::make_shaped_context(std::move(context),
+                                          {about.gbit_s, from_seconds(about.latency_us * 1e-6)});
   }
 
   transport::Endpoint listen_at(const partition::Cluster&, HostId host, NicId nic) override {
