@@ -1,5 +1,6 @@
 #include "plan_codec.hpp"
 
+#include "holmes/base/assert.hpp"
 #include "holmes/base/limits.hpp"
 
 namespace holmes::actors {
@@ -36,6 +37,7 @@ partition::StagePlan read_stage(schema::StagePlan::Reader in) {
 }  // namespace
 
 void write_plan(const partition::Plan& plan, schema::Plan::Builder out) {
+  HOLMES_ASSERT(partition::check_runnable(plan), "only plans that can run travel");
   out.setStrategy(static_cast<std::uint8_t>(plan.strategy));
   out.setSchedule(static_cast<std::uint8_t>(plan.schedule));
   out.setBatch(plan.job.batch);

@@ -147,6 +147,7 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
   spec.job = job;
   HOLMES_TRY_ASSIGN(spec.plan,
                     partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel));
+  HOLMES_TRY(partition::check_runnable(spec.plan));
   if (options.resume) {
     HOLMES_TRY_ASSIGN(const Start start, find_start(job, text->hash()));
     if (start.step.value() > job.train.steps)

@@ -1,10 +1,13 @@
 #include "holmes/partition/cluster.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "holmes/base/assert.hpp"
 #include "holmes/base/limits.hpp"
+#include "network.hpp"
 #include "text.hpp"
 
 namespace holmes::partition {
@@ -18,6 +21,8 @@ constexpr double kLatencyUsMax = 1e7;
 constexpr double kTflopsMax = 1e6;
 constexpr double kMemoryGibMax = 1e6;
 constexpr std::uint32_t kThreadsMax = 4096;
+constexpr std::uint32_t kMtuBytesMax = 65536;
+constexpr std::size_t kLinksMax = 4096;
 
 Error invalid(std::string message) {
   return Error(ErrorCode::kInvalidArgument, std::move(message));
@@ -67,6 +72,31 @@ Status check_fabrics(const Cluster& cluster) {
     if (fabric.kind > NicKind::kLoopback) return invalid(what + ": unknown kind");
     HOLMES_TRY(check_positive(what, "gbit_s", fabric.gbit_s, kGbitMax));
     HOLMES_TRY(check_latency(what, fabric.latency_us));
+    if (fabric.trunk_gbit_s != 0) {
+      HOLMES_TRY(check_positive(what, "trunk_gbit_s", fabric.trunk_gbit_s, kGbitMax));
+    }
+  }
+  return {};
+}
+
+Status check_facts(const Cluster& cluster, const Host& host, const Nic& nic,
+                   const std::string& what) {
+  for (const std::uint32_t device : nic.near) {
+    if (device < host.devices.size()) continue;
+    return invalid(what + ": near names device " + std::to_string(device) + ", but the host has " +
+                   counted(host.devices.size(), "device") + " (numbered from 0)");
+  }
+  const NicKind kind = cluster.fabrics[nic.fabric.index()].kind;
+  const bool fits = nic.gid == GidKind::kUnknown ||
+                    (nic.gid == GidKind::kInfiniBand && kind == NicKind::kInfiniBand) ||
+                    (nic.gid > GidKind::kInfiniBand && kind == NicKind::kRoce);
+  if (nic.gid > GidKind::kRoceV2 || !fits) {
+    return invalid(what + ": a GID of kind " + std::string(to_string(nic.gid)) +
+                   " is not possible on a fabric of kind " + std::string(to_string(kind)));
+  }
+  if (nic.mtu_bytes > kMtuBytesMax) {
+    return invalid(what + ": mtu_bytes = " + std::to_string(nic.mtu_bytes) + " must be at most " +
+                   std::to_string(kMtuBytesMax));
   }
   return {};
 }
@@ -88,6 +118,7 @@ Status check_nics(const Cluster& cluster, const Host& host) {
     }
     HOLMES_TRY(check_positive(what, "gbit_s", nic.gbit_s, kGbitMax));
     HOLMES_TRY(check_latency(what, nic.latency_us));
+    HOLMES_TRY(check_facts(cluster, host, nic, what));
   }
   return {};
 }
@@ -104,12 +135,76 @@ Status check_devices(const Host& host) {
                      " must lie between 1 and " + std::to_string(kThreadsMax));
     }
     HOLMES_TRY(check_positive(what, "tflops", device.tflops, kTflopsMax));
+    if (device.training_tflops != 0) {
+      HOLMES_TRY(check_positive(what, "training_tflops", device.training_tflops, kTflopsMax));
+    }
     HOLMES_TRY(check_positive(what, "memory_gib", device.memory_gib, kMemoryGibMax));
   }
   return {};
 }
 
+/// Ends of links: names of fabrics, or of clusters that hosts carry.
+class LinkEnds {
+ public:
+  explicit LinkEnds(const Cluster& cluster) {
+    for (const Fabric& fabric : cluster.fabrics) fabrics_.emplace(fabric.name, fabric.kind);
+    for (const Host& host : cluster.hosts) clusters_.insert(host.cluster);
+    clusters_.erase("");
+  }
+
+  Status check(const Link& link) const {
+    const std::string what = "link from " + link.from + " to " + link.to;
+    if (link.from == link.to) return invalid(what + ": a link has two different ends");
+    for (const std::string& end : {link.from, link.to}) {
+      const bool is_fabric = fabrics_.contains(end);
+      if (is_fabric && clusters_.contains(end)) {
+        return invalid(what + ": '" + end + "' is a fabric and a cluster; rename one");
+      }
+      if (!is_fabric && !clusters_.contains(end)) {
+        return invalid(what + ": '" + end + "' is neither a fabric nor the cluster of a host");
+      }
+    }
+    const auto from = fabrics_.find(link.from);
+    const auto to = fabrics_.find(link.to);
+    if ((from == fabrics_.end()) != (to == fabrics_.end())) {
+      return invalid(what + ": one end is a fabric, the other a cluster; name two of a kind");
+    }
+    if (from != fabrics_.end() &&
+        (from->second != to->second || from->second == NicKind::kLoopback)) {
+      return invalid(what + ": fabrics of kind " + std::string(to_string(from->second)) + " and " +
+                     std::string(to_string(to->second)) + " cannot be joined");
+    }
+    HOLMES_TRY(check_positive(what, "gbit_s", link.gbit_s, kGbitMax));
+    return check_latency(what, link.latency_us);
+  }
+
+ private:
+  std::map<std::string, NicKind> fabrics_;
+  std::set<std::string> clusters_;
+};
+
+Status check_links(const Cluster& cluster) {
+  if (cluster.links.size() > kLinksMax) {
+    return invalid(std::to_string(cluster.links.size()) + " links; at most " +
+                   std::to_string(kLinksMax) + " can be used");
+  }
+  if (cluster.links.empty()) return {};
+  const LinkEnds ends(cluster);
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const Link& link : cluster.links) {
+    HOLMES_TRY(ends.check(link));
+    if (!seen.insert(std::minmax(link.from, link.to)).second) {
+      return invalid("two links join " + link.from + " and " + link.to + "; make them one");
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+bool Device::is_gpu() const {
+  return kind.rfind("cpu", 0) != 0 && kind.rfind("paced", 0) != 0;
+}
 
 std::size_t Cluster::device_count() const {
   std::size_t count = 0;
@@ -139,9 +234,11 @@ std::optional<NicId> Cluster::nic_on(HostId host, FabricId fabric) const {
   HOLMES_ASSERT(host.index() < hosts.size(), "host out of range");
   const auto& nics = hosts[host.index()].nics;
   for (std::uint32_t nic = 0; nic < nics.size(); ++nic) {
-    if (nics[nic].fabric == fabric) return NicId(nic);
+    if (nics[nic].fabric == fabric && nics[nic].port_up) return NicId(nic);
   }
-  return std::nullopt;
+  if (links.empty()) return std::nullopt;
+  const auto linked = rails(*this, host, fabric);
+  return linked.empty() ? std::nullopt : std::optional(linked.front());
 }
 
 Status validate(const Cluster& cluster) {
@@ -167,7 +264,7 @@ Status validate(const Cluster& cluster) {
     return invalid(std::to_string(cluster.device_count()) + " devices; at most " +
                    std::to_string(limits::kDevicesMax) + " can be used");
   }
-  return {};
+  return check_links(cluster);
 }
 
 }  // namespace holmes::partition

@@ -70,7 +70,7 @@ Json devices_json(const Cluster& cluster) {
 std::string to_json(const Plan& plan, const Cluster& cluster) {
   Json object = {{"strategy", to_string(plan.strategy)},
                  {"schedule", to_string(plan.schedule)},
-                 {"tensor", 1},
+                 {"tensor", plan.tensor},
                  {"pipeline", plan.stages.size()},
                  {"data", data_degree(plan)},
                  {"reduction_leaves", plan.job.reduction_leaves},

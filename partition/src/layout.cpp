@@ -4,6 +4,7 @@
 #include <map>
 
 #include "holmes/partition/groups.hpp"
+#include "holmes/partition/reach.hpp"
 #include "paths.hpp"
 #include "text.hpp"
 
@@ -12,15 +13,6 @@ namespace {
 
 Error invalid(std::string message) {
   return Error(ErrorCode::kInvalidArgument, std::move(message));
-}
-
-std::string cluster_name(const Cluster& cluster, const Host& host) {
-  if (!host.cluster.empty() || host.nics.empty()) return host.cluster;
-  const auto fastest =
-      std::max_element(host.nics.begin(), host.nics.end(), [](const Nic& a, const Nic& b) {
-        return a.gbit_s != b.gbit_s ? a.gbit_s < b.gbit_s : a.latency_us > b.latency_us;
-      });
-  return "on " + cluster.fabrics[fastest->fabric.index()].name;
 }
 
 std::string divisors(std::size_t n) {
@@ -134,7 +126,7 @@ std::vector<ClusterMembers> clusters_of(const Cluster& cluster) {
   std::uint32_t rank = 0;
   for (std::uint32_t i = 0; i < cluster.hosts.size(); ++i) {
     const Host& host = cluster.hosts[i];
-    const std::string name = cluster_name(cluster, host);
+    const std::string name = cluster_of(cluster, HostId(i));
     const auto [place, added] = places.try_emplace(name, members.size());
     if (added) members.push_back({name, {}, {}});
     ClusterMembers& mine = members[place->second];

@@ -1,35 +1,79 @@
 #include "paths.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <tuple>
 
 #include "holmes/base/assert.hpp"
+#include "network.hpp"
 #include "text.hpp"
 
 namespace holmes::partition {
 namespace {
 
-/// A fabric as the slowest NIC of a group sees it.
+/// A fabric as the slowest host of a group sees it.
 struct Candidate {
   FabricId fabric;
   double gbit_s = 0;
   double latency_us = 0;
+  std::size_t rails = 0;  ///< Fewest NICs of any host.
 };
+
+/// What lies between the hosts of a group beyond their NICs: trunks and links of several clusters.
+void add_crossing(const Cluster& cluster, const std::vector<HostId>& hosts, Candidate& candidate) {
+  const auto fabric_of = [&](HostId host) {
+    const auto mine = rails(cluster, host, candidate.fabric);
+    return cluster.hosts[host.index()].nics[mine.front().index()].fabric;
+  };
+  std::vector<HostId> different;  // one host of each cluster and fabric
+  std::set<std::pair<std::string, FabricId>> seen;
+  for (const HostId host : hosts) {
+    if (seen.emplace(cluster_of(cluster, host), fabric_of(host)).second) different.push_back(host);
+  }
+  for (std::size_t i = 1; i < different.size(); ++i) {
+    const auto between = route(cluster, different[i - 1], different[i], candidate.fabric);
+    if (!between) continue;
+    candidate.gbit_s = std::min(candidate.gbit_s, between->gbit_s);
+    candidate.latency_us = std::max(candidate.latency_us, between->latency_us);
+  }
+}
+
+/// Fabrics on which a host can take part: its own and those linked to them.
+std::vector<FabricId> fabrics_of(const Cluster& cluster, const Host& host) {
+  std::vector<FabricId> found;
+  for (const Nic& nic : host.nics) found.push_back(nic.fabric);
+  if (!cluster.links.empty()) {
+    for (std::uint32_t i = 0; i < cluster.fabrics.size(); ++i) {
+      const auto linked = [&](const Nic& nic) {
+        return links_between(cluster, nic.fabric, FabricId(i)).has_value();
+      };
+      if (std::any_of(host.nics.begin(), host.nics.end(), linked)) found.push_back(FabricId(i));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
 
 std::vector<Candidate> common_fabrics(const Cluster& cluster, const std::vector<HostId>& hosts) {
   HOLMES_ASSERT(!hosts.empty(), "a group has hosts");
   std::vector<Candidate> candidates;
-  for (const Nic& first : cluster.hosts[hosts.front().index()].nics) {
-    const auto same = [&](const Candidate& c) { return c.fabric == first.fabric; };
-    if (std::any_of(candidates.begin(), candidates.end(), same)) continue;  // another rail
-    if (!joins(cluster, first.fabric, hosts)) continue;
-    Candidate candidate{first.fabric, first.gbit_s, first.latency_us};
+  for (const FabricId fabric : fabrics_of(cluster, cluster.hosts[hosts.front().index()])) {
+    if (!joins(cluster, fabric, hosts)) continue;
+    Candidate candidate{fabric, std::numeric_limits<double>::infinity(), 0, ~std::size_t{0}};
     for (const HostId host : hosts) {
-      const NicId id = *cluster.nic_on(host, first.fabric);
-      const Nic& nic = cluster.hosts[host.index()].nics[id.index()];
-      candidate.gbit_s = std::min(candidate.gbit_s, nic.gbit_s);
-      candidate.latency_us = std::max(candidate.latency_us, nic.latency_us);
+      const auto mine = rails(cluster, host, fabric);
+      double gbit_s = 0;
+      for (const NicId id : mine) {
+        const Nic& nic = cluster.hosts[host.index()].nics[id.index()];
+        gbit_s += nic.gbit_s;
+        candidate.latency_us = std::max(candidate.latency_us, nic.latency_us);
+      }
+      candidate.gbit_s = std::min(candidate.gbit_s, gbit_s);
+      candidate.rails = std::min(candidate.rails, mine.size());
     }
+    add_crossing(cluster, hosts, candidate);
     candidates.push_back(candidate);
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
@@ -42,7 +86,9 @@ std::vector<Candidate> common_fabrics(const Cluster& cluster, const std::vector<
 std::string describe(const Cluster& cluster, const Candidate& candidate) {
   const Fabric& fabric = cluster.fabrics[candidate.fabric.index()];
   return fabric.name + " (" + std::string(to_string(fabric.kind)) + ", " +
-         number(candidate.gbit_s) + " Gbit/s, " + number(candidate.latency_us) + " us)";
+         number(candidate.gbit_s) + " Gbit/s" +
+         (candidate.rails > 1 ? " over " + std::to_string(candidate.rails) + " NICs" : "") + ", " +
+         number(candidate.latency_us) + " us)";
 }
 
 /// "joins clusters a, b", or nothing where all hosts are of one cluster.
@@ -94,24 +140,25 @@ Error no_fabric(const Cluster& cluster, const std::vector<HostId>& hosts, const 
 
 }  // namespace
 
-std::vector<HostId> hosts_by_device(const Cluster& cluster) {
-  std::vector<HostId> hosts;
-  hosts.reserve(cluster.device_count());
-  for (std::uint32_t host = 0; host < cluster.hosts.size(); ++host) {
-    hosts.insert(hosts.end(), cluster.hosts[host].devices.size(), HostId(host));
-  }
-  return hosts;
-}
-
 bool joins(const Cluster& cluster, FabricId fabric, const std::vector<HostId>& hosts) {
   const bool loopback = cluster.fabrics[fabric.index()].kind == NicKind::kLoopback;
-  for (const HostId host : hosts) {
-    if (!cluster.nic_on(host, fabric)) return false;
+  // What is not known contradicts nothing, so that each NIC is held against the first of which
+  // each fact is known: that is as good as every pair, and linear.
+  std::vector<const Nic*> known(3, nullptr);
+  for (const HostId id : hosts) {
+    const Host& host = cluster.hosts[id.index()];
+    const auto mine = rails(cluster, id, fabric);
+    if (mine.empty()) return false;
     // Loopback never leaves a machine.
-    if (loopback &&
-        cluster.hosts[host.index()].address != cluster.hosts[hosts.front().index()].address) {
-      return false;
+    if (loopback && host.address != cluster.hosts[hosts.front().index()].address) return false;
+    const Nic& nic = host.nics[mine.front().index()];
+    for (const Nic* other : known) {
+      if (other == nullptr) continue;
+      if (contradiction(cluster, *other, nic, other->fabric != nic.fabric)) return false;
     }
+    if (known[0] == nullptr) known[0] = &nic;
+    if (known[1] == nullptr && nic.gid != GidKind::kUnknown) known[1] = &nic;
+    if (known[2] == nullptr && !nic.subnet.empty()) known[2] = &nic;
   }
   return true;
 }

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "holmes/partition/cluster.hpp"
+#include "holmes/partition/reach.hpp"
 
 namespace holmes::partition {
-
-/// The host of each device, by rank.
-std::vector<HostId> hosts_by_device(const Cluster& cluster);
 
 struct PathChoice {
   std::vector<FabricId> paths;  ///< By goodput, then latency, then number; empty for one host.

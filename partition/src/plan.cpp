@@ -45,7 +45,10 @@ std::vector<MicroBatch> Plan::micro_batches(StageIndex stage, DeviceId device) c
   std::vector<MicroBatch> result;
   const std::uint32_t each = micro_batches_of_leaf(*this);
   for (const Share& share : stage_of(*this, stage).shares) {
-    if (share.device != device) continue;
+    if (share.device != device &&
+        std::find(share.peers.begin(), share.peers.end(), device) == share.peers.end()) {
+      continue;
+    }
     const std::uint32_t end = (share.leaves.last + 1) * each;
     for (std::uint32_t i = share.leaves.first * each; i < end; ++i) {
       result.push_back(MicroBatch(i));
@@ -57,9 +60,26 @@ std::vector<MicroBatch> Plan::micro_batches(StageIndex stage, DeviceId device) c
 std::vector<DeviceId> Plan::members() const {
   std::vector<DeviceId> result;
   for (const StagePlan& stage : stages) {
-    for (const Share& share : stage.shares) result.push_back(share.device);
+    for (const Share& share : stage.shares) {
+      result.push_back(share.device);
+      result.insert(result.end(), share.peers.begin(), share.peers.end());
+    }
   }
   return result;
+}
+
+std::vector<DeviceId> Share::devices() const {
+  std::vector<DeviceId> result{device};
+  result.insert(result.end(), peers.begin(), peers.end());
+  return result;
+}
+
+Status check_runnable(const Plan& plan) {
+  if (plan.tensor == 1) return {};
+  return Error(ErrorCode::kInvalidArgument,
+               "parallel.tensor = " + std::to_string(plan.tensor) +
+                   " can be planned and simulated, but not trained with yet: each stage's replica "
+                   "is one device; set parallel.tensor = 1");
 }
 
 }  // namespace holmes::partition

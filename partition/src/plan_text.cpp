@@ -12,6 +12,20 @@ std::string_view to_string(ScheduleKind) {
   return "1f1b";
 }
 
+std::string_view to_string(SplitRule rule) {
+  switch (rule) {
+    case SplitRule::kDefault:
+      return "default";
+    case SplitRule::kEqual:
+      return "equal";
+    case SplitRule::kFormula:
+      return "formula";
+    case SplitRule::kOptimal:
+      return "optimal";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(GroupKind kind) {
   switch (kind) {
     case GroupKind::kData:
@@ -20,6 +34,8 @@ std::string_view to_string(GroupKind kind) {
       return "tied";
     case GroupKind::kVote:
       return "vote";
+    case GroupKind::kTensor:
+      return "tensor";
   }
   return "unknown";
 }

@@ -36,6 +36,7 @@ Status check_input(const ModelCost& model, const PlanOptions& options) {
   if (options.strategy > Strategy::kHolmes || options.schedule > ScheduleKind::k1F1B) {
     return invalid("unknown strategy or schedule");
   }
+  if (options.tensor != 1) return invalid("parallel.tensor must be 1 for now");
   return check_stages(options.pipeline, model.blocks);
 }
 
@@ -57,17 +58,9 @@ double stage_speed(const std::vector<const Device*>& devices, const StagePlan& s
   double slowest = 0;
   for (const Share& share : stage.shares) {
     const double part = 1.0 * (share.leaves.last - share.leaves.first + 1) / leaves;
-    slowest = std::max(slowest, part / devices[share.device.index()]->tflops);
+    slowest = std::max(slowest, part / devices[share.device.index()]->split_speed());
   }
   return 1 / slowest;
-}
-
-std::vector<const Device*> device_table(const Cluster& cluster) {
-  std::vector<const Device*> devices;
-  for (const Host& host : cluster.hosts) {
-    for (const Device& device : host.devices) devices.push_back(&device);
-  }
-  return devices;
 }
 
 void deal_leaves(const Layout& layout, Plan& plan) {
@@ -86,7 +79,7 @@ void deal_blocks(const Cluster& cluster, const ModelCost& model, double alpha, P
   if (plan.strategy == Strategy::kMegatron) {
     counts = split_equal(model.blocks, stages);
   } else {
-    const auto devices = device_table(cluster);
+    const auto devices = devices_by_rank(cluster);
     std::vector<double> speeds;
     for (const StagePlan& stage : plan.stages) {
       speeds.push_back(stage_speed(devices, stage, plan.job.reduction_leaves));

@@ -19,6 +19,20 @@ std::string_view to_string(NicKind kind) {
   return "unknown";
 }
 
+std::string_view to_string(GidKind kind) {
+  switch (kind) {
+    case GidKind::kUnknown:
+      return "unknown";
+    case GidKind::kInfiniBand:
+      return "infiniband";
+    case GidKind::kRoceV1:
+      return "roce-v1";
+    case GidKind::kRoceV2:
+      return "roce-v2";
+  }
+  return "unknown";
+}
+
 std::string number(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%g", value);
@@ -40,7 +54,11 @@ std::string nics_of(const Cluster& cluster, HostId id) {
   if (host.nics.empty()) return host.name + " has no NIC";
   std::vector<std::string> names;
   for (const Nic& nic : host.nics) {
-    names.push_back(nic.name + " on " + cluster.fabrics[nic.fabric.index()].name);
+    std::string name = nic.name + " on " + cluster.fabrics[nic.fabric.index()].name;
+    if (!nic.port_up) name += " (port down)";
+    if (!nic.subnet.empty()) name += " (subnet " + nic.subnet + ")";
+    if (nic.gid != GidKind::kUnknown) name += " (GID " + std::string(to_string(nic.gid)) + ")";
+    names.push_back(std::move(name));
   }
   return host.name + " has " + joined(names);
 }

@@ -37,19 +37,37 @@ Status check_blocks(const Plan& plan, std::uint32_t blocks) {
   return invalid("plan: blocks " + text(next) + " to " + text(blocks - 1) + " are on no stage");
 }
 
-Status check_shares(const Plan& plan, std::size_t device_count) {
-  std::set<DeviceId> seen;
+/// The devices of `share` exist, are new to the plan, as many as the tensor degree, on one host.
+Status check_devices(const Share& share, std::uint32_t tensor, const std::vector<HostId>& host_of,
+                     const std::string& where, std::vector<bool>& seen) {
+  if (share.peers.size() + 1 != tensor) {
+    return invalid(where + ": device " + text(share.device.value()) + " has " +
+                   text(share.peers.size()) + " peers; the tensor degree is " + text(tensor));
+  }
+  for (const DeviceId device : share.devices()) {
+    if (device.index() >= host_of.size()) {
+      return invalid(where + " names device " + text(device.value()) + " of " +
+                     text(host_of.size()));
+    }
+    if (seen[device.index()]) {
+      return invalid(where + " uses device " + text(device.value()) + " a second time");
+    }
+    seen[device.index()] = true;
+    if (host_of[device.index()] != host_of[share.device.index()]) {
+      return invalid(where + ": devices " + text(share.device.value()) + " and " +
+                     text(device.value()) + " share layers but are on different hosts");
+    }
+  }
+  return {};
+}
+
+Status check_shares(const Plan& plan, const std::vector<HostId>& host_of) {
+  std::vector<bool> seen(host_of.size(), false);
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const std::string where = "plan: stage " + text(i);
     std::uint32_t next = 0;
     for (const Share& share : plan.stages[i].shares) {
-      if (share.device.index() >= device_count) {
-        return invalid(where + " names device " + text(share.device.value()) + " of " +
-                       text(device_count));
-      }
-      if (!seen.insert(share.device).second) {
-        return invalid(where + " uses device " + text(share.device.value()) + " a second time");
-      }
+      HOLMES_TRY(check_devices(share, plan.tensor, host_of, where, seen));
       if (share.leaves.first != next || share.leaves.last < share.leaves.first ||
           share.leaves.last >= plan.job.reduction_leaves) {
         return invalid(where + ": leaves " + text(share.leaves.first) + " to " +
@@ -84,33 +102,38 @@ Status check_paths(const Cluster& cluster, std::vector<HostId> hosts,
   return {};
 }
 
-std::vector<DeviceId> sorted_devices(const StagePlan& stage) {
-  std::vector<DeviceId> devices;
-  for (const Share& share : stage.shares) devices.push_back(share.device);
-  std::sort(devices.begin(), devices.end());
-  return devices;
+/// Adds the devices of tensor rank `rank` at `stage`.
+void add_rank(const StagePlan& stage, std::uint32_t rank, std::vector<DeviceId>& devices) {
+  for (const Share& share : stage.shares) {
+    devices.push_back(rank == 0 ? share.device : share.peers[rank - 1]);
+  }
 }
 
 /// The sets of devices that must have a group of `kind`, each exactly once.
 std::vector<std::vector<DeviceId>> wanted_groups(const Plan& plan, GroupKind kind) {
   std::vector<std::vector<DeviceId>> wanted;
-  if (kind == GroupKind::kData) {
-    for (const StagePlan& stage : plan.stages) wanted.push_back(sorted_devices(stage));
-  } else if (kind == GroupKind::kVote) {
-    wanted.push_back(plan.members());
-  } else if (plan.stages.size() > 1) {
-    wanted.push_back(sorted_devices(plan.stages.front()));
-    const auto last = sorted_devices(plan.stages.back());
-    wanted.front().insert(wanted.front().end(), last.begin(), last.end());
+  for (const StagePlan& stage : plan.stages) {
+    for (std::uint32_t rank = 0; kind == GroupKind::kData && rank < plan.tensor; ++rank) {
+      add_rank(stage, rank, wanted.emplace_back());
+    }
+    if (kind != GroupKind::kTensor || plan.tensor == 1) continue;
+    for (const Share& share : stage.shares) wanted.push_back(share.devices());
+  }
+  if (kind == GroupKind::kVote) wanted.push_back(plan.members());
+  if (kind == GroupKind::kTied && plan.stages.size() > 1) {
+    for (std::uint32_t rank = 0; rank < plan.tensor; ++rank) {
+      add_rank(plan.stages.front(), rank, wanted.emplace_back());
+      add_rank(plan.stages.back(), rank, wanted.back());
+    }
   }
   for (auto& devices : wanted) std::sort(devices.begin(), devices.end());
   std::sort(wanted.begin(), wanted.end());
   return wanted;
 }
 
-Status check_groups(const Plan& plan, const Cluster& cluster) {
-  const auto host_of = hosts_by_device(cluster);
-  for (const GroupKind kind : {GroupKind::kData, GroupKind::kTied, GroupKind::kVote}) {
+Status check_groups(const Plan& plan, const Cluster& cluster, const std::vector<HostId>& host_of) {
+  for (const GroupKind kind :
+       {GroupKind::kData, GroupKind::kTied, GroupKind::kVote, GroupKind::kTensor}) {
     std::vector<std::vector<DeviceId>> found;
     for (const Group& group : plan.groups) {
       if (group.kind != kind) continue;
@@ -119,13 +142,12 @@ Status check_groups(const Plan& plan, const Cluster& cluster) {
     }
     std::sort(found.begin(), found.end());
     if (found != wanted_groups(plan, kind)) {
-      constexpr const char* kNames[] = {"data", "tied", "vote"};
-      return invalid(std::string("plan: its ") + kNames[static_cast<int>(kind)] +
+      return invalid("plan: its " + std::string(to_string(kind)) +
                      " groups are not those that its stages need");
     }
   }
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
-    if (plan.groups[i].kind > GroupKind::kVote) return invalid("plan: unknown kind of group");
+    if (plan.groups[i].kind > GroupKind::kTensor) return invalid("plan: unknown kind of group");
     std::vector<HostId> hosts;
     for (const DeviceId device : plan.groups[i].devices) hosts.push_back(host_of[device.index()]);
     HOLMES_TRY(
@@ -134,12 +156,11 @@ Status check_groups(const Plan& plan, const Cluster& cluster) {
   return {};
 }
 
-Status check_edges(const Plan& plan, const Cluster& cluster) {
+Status check_edges(const Plan& plan, const Cluster& cluster, const std::vector<HostId>& host_of) {
   if (plan.edges.size() + 1 != plan.stages.size()) {
     return invalid("plan: " + text(plan.stages.size()) + " stages with " + text(plan.edges.size()) +
                    " edges");
   }
-  const auto host_of = hosts_by_device(cluster);
   for (std::size_t i = 0; i < plan.edges.size(); ++i) {
     const Edge& edge = plan.edges[i];
     const std::string where = "plan: edge " + text(i);
@@ -203,9 +224,11 @@ Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks) 
   HOLMES_TRY_ASSIGN(const JobShape shape, checked_shape(plan.job));
   if (shape != plan.job) return invalid("plan: reduction_leaves is not resolved");
   HOLMES_TRY(check_blocks(plan, blocks));
-  HOLMES_TRY(check_shares(plan, cluster.device_count()));
-  HOLMES_TRY(check_groups(plan, cluster));
-  return check_edges(plan, cluster);
+  if (plan.tensor == 0) return invalid("plan: its tensor degree is 0");
+  const auto host_of = hosts_by_device(cluster);
+  HOLMES_TRY(check_shares(plan, host_of));
+  HOLMES_TRY(check_groups(plan, cluster, host_of));
+  return check_edges(plan, cluster, host_of);
 }
 
 }  // namespace holmes::partition

@@ -46,12 +46,21 @@ enum class ScheduleKind : std::uint8_t { k1F1B };
 std::string_view to_string(Strategy strategy);
 std::string_view to_string(ScheduleKind schedule);
 
+/// How blocks are dealt to stages: the strategy's own rule (megatron: equal; holmes: the paper's
+/// formula), or one that was asked for. kOptimal minimises the step by dynamic programming
+/// (balance.hpp), embedding, head and memory counted.
+enum class SplitRule : std::uint8_t { kDefault, kEqual, kFormula, kOptimal };
+/// "default", "equal", "formula", "optimal".
+std::string_view to_string(SplitRule rule);
+
 struct PlanOptions {
   Strategy strategy = Strategy::kHolmes;
   ScheduleKind schedule = ScheduleKind::k1F1B;
   std::uint32_t pipeline = 0;  ///< 0: one stage for each cluster (holmes), else what was asked.
   std::uint32_t data = 0;      ///< 0: devices / pipeline.
   double alpha = 1.0;          ///< Of the paper's partition formula.
+  std::uint32_t tensor = 1;    ///< Devices of one host that share each layer.
+  SplitRule split = SplitRule::kDefault;
 };
 
 /// A run of leaves [first, last] that one replica computes.
@@ -60,9 +69,14 @@ struct LeafRange {
   std::uint32_t last = 0;
   friend bool operator==(const LeafRange&, const LeafRange&) = default;
 };
+/// One replica of a stage: a device, or with tensor parallelism the devices of one host that share
+/// each layer.
 struct Share {
-  DeviceId device;
+  DeviceId device;  ///< The first of them.
   LeafRange leaves;
+  std::vector<DeviceId> peers = {};  ///< The others, in tensor order; tensor degree - 1.
+  /// `device`, then `peers`: position in it is the tensor rank.
+  std::vector<DeviceId> devices() const;
   friend bool operator==(const Share&, const Share&) = default;
 };
 
@@ -74,11 +88,12 @@ struct StagePlan {
 };
 
 enum class GroupKind : std::uint8_t {
-  kData,  ///< Replicas of one stage.
-  kTied,  ///< First and last stage: they exchange the tied embedding.
-  kVote,  ///< All members: the exchange of gradient norms that commits a step.
+  kData,    ///< Devices of one tensor rank in all replicas of one stage.
+  kTied,    ///< The same of first and last stage: they exchange the tied embedding.
+  kVote,    ///< All members: the exchange of gradient norms that commits a step.
+  kTensor,  ///< Devices of one replica that share each layer; none when the tensor degree is 1.
 };
-/// "data", "tied", "vote".
+/// "data", "tied", "vote", "tensor".
 std::string_view to_string(GroupKind kind);
 struct Group {
   GroupKind kind = GroupKind::kData;
@@ -102,22 +117,28 @@ struct Plan {
   std::vector<StagePlan> stages;
   std::vector<Group> groups;
   std::vector<Edge> edges;
+  /// Devices of each share. Stages and simulator know any degree, the runtime only 1.
+  std::uint32_t tensor = 1;
   friend bool operator==(const Plan&, const Plan&) = default;
 
   /// An empty plan stops the job: nobody trains.
   bool empty() const { return stages.empty(); }
   std::uint32_t leaf_of(MicroBatch micro_batch) const;
-  /// Who computes `micro_batch` at `stage`.
+  /// Who computes `micro_batch` at `stage`: the first device of the share.
   DeviceId owner(StageIndex stage, MicroBatch micro_batch) const;
-  /// Micro-batches of `device` at `stage`, ascending.
+  /// Micro-batches of `device` (any of its share) at `stage`, ascending.
   std::vector<MicroBatch> micro_batches(StageIndex stage, DeviceId device) const;
-  /// All devices that train, by stage, then leaf order: their index here is the member number.
+  /// All devices that train, by stage, then leaf order, then tensor rank: their index here is the
+  /// member number.
   std::vector<DeviceId> members() const;
 };
 
 /// kInvalidArgument says which degree does not divide what, or which hosts share no fabric.
 Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape& job,
                   const PlanOptions& options);
+
+/// What actors can execute today: tensor degree 1. kInvalidArgument that says what to change.
+Status check_runnable(const Plan& plan);
 
 /// What every plan must satisfy, whoever made it: called on plans that come over the wire too.
 Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks);
