@@ -46,6 +46,45 @@ void fill_empty(std::vector<std::uint32_t>& blocks) {
   }
 }
 
+/// Speeds that differ by rounding only are equal.
+bool all_equal(std::span<const double> speeds) {
+  const auto [least, most] = std::minmax_element(speeds.begin(), speeds.end());
+  return *least >= *most * (1 - 1e-9);
+}
+
+/// Most leaves of each replica when the slowest is as fast as possible.
+std::vector<std::uint32_t> most_leaves(std::uint32_t leaf_count, std::span<const double> speeds) {
+  std::vector<std::uint32_t> counts(speeds.size(), 1);
+  for (std::size_t dealt = speeds.size(); dealt < leaf_count; ++dealt) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < speeds.size(); ++i) {
+      if ((counts[i] + 1) * speeds[best] < (counts[best] + 1) * speeds[i]) best = i;
+    }
+    ++counts[best];
+  }
+  double slowest = 0;
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
+    slowest = std::max(slowest, counts[i] / speeds[i]);
+  }
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
+    const double most = std::min(slowest * speeds[i], 1.0 * leaf_count);
+    counts[i] = std::max(counts[i], floor_count(most));
+  }
+  return counts;
+}
+
+/// How many maximal subtrees leaves [first, end) have.
+std::uint32_t partial_sums(std::uint32_t first, std::uint32_t end) {
+  std::uint32_t count = 0;
+  while (first < end) {
+    std::uint32_t size = 1;
+    while (first % (2 * size) == 0 && first + 2 * size <= end) size *= 2;
+    first += size;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> split_equal(std::uint32_t blocks, std::uint32_t stages) {
@@ -65,7 +104,7 @@ std::vector<std::uint32_t> split_by_speed(std::uint32_t blocks, std::span<const 
   std::vector<std::size_t> others;
   std::uint32_t left = blocks;
   for (std::size_t i = 0; i < speeds.size(); ++i) {
-    // Speeds that differ by rounding only are equal.
+    // Equal but for rounding counts as equal.
     if (speeds[i] < fastest * (1 - 1e-9)) {
       others.push_back(i);
       continue;
@@ -109,6 +148,43 @@ std::vector<LeafRange> split_leaves(std::uint32_t leaf_count, std::uint32_t repl
     const std::uint32_t extra = with(r, l, 1) <= with(r, l, 0) ? 1 : 0;
     runs.push_back(run(r, l, extra));
     l += extra;
+  }
+  return runs;
+}
+
+std::vector<LeafRange> split_leaves(std::uint32_t leaf_count, std::span<const double> speeds) {
+  const auto replicas = static_cast<std::uint32_t>(speeds.size());
+  HOLMES_ASSERT(replicas > 0 && replicas <= leaf_count, "each replica needs a leaf");
+  if (all_equal(speeds)) return split_leaves(leaf_count, replicas);
+  const auto most = most_leaves(leaf_count, speeds);
+  // cost[r][end]: fewest partial sums of the first r replicas when they have the leaves before
+  // `end`; size[r][end]: leaves of the last of them.
+  constexpr auto kNever = std::numeric_limits<std::uint32_t>::max();
+  const std::size_t width = leaf_count + std::size_t{1};
+  std::vector<std::uint32_t> cost((replicas + std::size_t{1}) * width, kNever);
+  std::vector<std::uint32_t> size(cost.size(), 0);
+  cost[0] = 0;
+  for (std::uint32_t r = 0; r < replicas; ++r) {
+    for (std::uint32_t first = r; first < leaf_count; ++first) {
+      const std::uint32_t before = cost[r * width + first];
+      if (before == kNever) continue;
+      const std::uint32_t last = std::min(first + most[r], leaf_count);
+      for (std::uint32_t end = first + 1; end <= last; ++end) {
+        const std::size_t at = (r + std::size_t{1}) * width + end;
+        const std::uint32_t all = before + partial_sums(first, end);
+        if (all >= cost[at]) continue;
+        cost[at] = all;
+        size[at] = end - first;
+      }
+    }
+  }
+  std::vector<LeafRange> runs(replicas);
+  std::uint32_t end = leaf_count;
+  for (std::uint32_t r = replicas; r-- > 0;) {
+    const std::uint32_t count = size[(r + std::size_t{1}) * width + end];
+    HOLMES_ASSERT(count > 0, "the leaves can be dealt");
+    runs[r] = {end - count, end - 1};
+    end -= count;
   }
   return runs;
 }

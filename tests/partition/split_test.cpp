@@ -117,6 +117,62 @@ TEST(SplitLeaves, CoversOnceEvenlyWithFewestPartials) {
   }
 }
 
+/// The slowest replica, and with `seconds` equal the fewest partial sums, over all cuts.
+void try_cuts(std::uint32_t leaves, const std::vector<double>& speeds, std::vector<LeafRange>& runs,
+              std::pair<double, std::size_t>& best) {
+  const std::uint32_t first = runs.empty() ? 0 : runs.back().last + 1;
+  if (runs.size() == speeds.size()) {
+    if (first != leaves) return;
+    double slowest = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      slowest = std::max(slowest, (runs[i].last - runs[i].first + 1) / speeds[i]);
+    }
+    best = std::min(best, std::pair(slowest, partials(leaves, runs)));
+    return;
+  }
+  for (std::uint32_t last = first; last < leaves; ++last) {
+    runs.push_back({first, last});
+    try_cuts(leaves, speeds, runs, best);
+    runs.pop_back();
+  }
+}
+
+TEST(SplitLeaves, UnequalReplicasGetWholeLeavesBySpeed) {
+  Random random(3);
+  for (int round = 0; round < 300; ++round) {
+    const std::uint32_t leaves = std::uint32_t{1} << (1 + random.below(4));
+    const auto replicas = 1 + random.below(std::min<std::uint64_t>(leaves, 4));
+    std::vector<double> speeds;
+    for (std::uint64_t i = 0; i < replicas; ++i) {
+      speeds.push_back(static_cast<double>(std::uint64_t{1} << random.below(3)));
+    }
+    speeds[0] *= 1.5;  // never all equal, which is the other function's
+    if (replicas == 1) continue;
+    const auto runs = split_leaves(leaves, speeds);
+    std::vector<LeafRange> tried;
+    std::pair<double, std::size_t> best(1e9, 0);
+    try_cuts(leaves, speeds, tried, best);
+    std::uint32_t next = 0;
+    double slowest = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      EXPECT_EQ(runs[i].first, next);
+      next = runs[i].last + 1;
+      slowest = std::max(slowest, (next - runs[i].first) / speeds[i]);
+    }
+    EXPECT_EQ(next, leaves);
+    EXPECT_EQ(slowest, best.first) << "round " << round;
+    EXPECT_EQ(partials(leaves, runs), best.second) << "round " << round;
+  }
+}
+
+TEST(SplitLeaves, EqualSpeedsAreDealtEqually) {
+  for (const std::uint32_t replicas : {1U, 3U, 5U, 8U}) {
+    EXPECT_EQ(split_leaves(8, std::vector<double>(replicas, 0.7)), split_leaves(8, replicas));
+  }
+  const std::vector<double> speeds{3, 1};
+  EXPECT_EQ(split_leaves(8, speeds), (std::vector<LeafRange>{{0, 5}, {6, 7}}));
+}
+
 TEST(SplitLeaves, KnownCases) {
   EXPECT_EQ(split_leaves(8, 2), (std::vector<LeafRange>{{0, 3}, {4, 7}}));
   EXPECT_EQ(split_leaves(8, 3), (std::vector<LeafRange>{{0, 2}, {3, 5}, {6, 7}}));

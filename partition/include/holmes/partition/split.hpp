@@ -25,4 +25,9 @@ std::vector<std::uint32_t> split_by_speed(std::uint32_t blocks, std::span<const 
 /// `leaf_count` is a power of two, 1 <= replicas <= leaf_count.
 std::vector<LeafRange> split_leaves(std::uint32_t leaf_count, std::uint32_t replicas);
 
+/// The same for replicas of unequal speed: the slowest replica (leaves / speed) is as fast as whole
+/// leaves allow; of the runs that are, those with the fewest partial sums. Equal speeds: as above.
+/// Speeds are positive; 1 <= replicas <= leaf_count.
+std::vector<LeafRange> split_leaves(std::uint32_t leaf_count, std::span<const double> speeds);
+
 }  // namespace holmes::partition
