@@ -74,9 +74,9 @@ void write_plan(const partition::Plan& plan, schema::Plan::Builder out) {
 }
 
 Result<partition::Plan> read_plan(schema::Plan::Reader in) {
-  if (in.getStrategy() > static_cast<std::uint8_t>(partition::Strategy::kHolmes))
+  if (in.getStrategy() > static_cast<std::uint8_t>(partition::kStrategyLast))
     return corrupt("unknown strategy");
-  if (in.getSchedule() > static_cast<std::uint8_t>(partition::ScheduleKind::k1F1B))
+  if (in.getSchedule() > static_cast<std::uint8_t>(partition::kScheduleLast))
     return corrupt("unknown schedule");
   if (in.getStages().size() > limits::kLayersMax) return corrupt("too many stages");
   partition::Plan plan;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "holmes/base/assert.hpp"
+#include "holmes/partition/schedule.hpp"
 
 namespace holmes::partition {
 namespace {
@@ -75,6 +76,12 @@ std::vector<DeviceId> Share::devices() const {
 }
 
 Status check_runnable(const Plan& plan) {
+  if (!executed_by_runtime(plan.schedule)) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "parallel.schedule = \"" + std::string(to_string(plan.schedule)) +
+                     "\" can be planned and simulated, but not trained with yet; set "
+                     "parallel.schedule to \"1f1b\" or \"gpipe\"");
+  }
   if (plan.tensor == 1) return {};
   return Error(ErrorCode::kInvalidArgument,
                "parallel.tensor = " + std::to_string(plan.tensor) +

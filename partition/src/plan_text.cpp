@@ -8,8 +8,18 @@ std::string_view to_string(Strategy strategy) {
   return strategy == Strategy::kMegatron ? "megatron" : "holmes";
 }
 
-std::string_view to_string(ScheduleKind) {
-  return "1f1b";
+std::string_view to_string(ScheduleKind schedule) {
+  switch (schedule) {
+    case ScheduleKind::k1F1B:
+      return "1f1b";
+    case ScheduleKind::kGPipe:
+      return "gpipe";
+    case ScheduleKind::kInterleaved:
+      return "interleaved";
+    case ScheduleKind::kZeroBubble:
+      return "zero-bubble";
+  }
+  return "unknown";
 }
 
 std::string_view to_string(SplitRule rule) {

@@ -5,6 +5,7 @@
 
 #include "holmes/base/limits.hpp"
 #include "holmes/partition/plan.hpp"
+#include "holmes/partition/schedule.hpp"
 #include "holmes/partition/split.hpp"
 #include "layout.hpp"
 #include "paths.hpp"
@@ -33,7 +34,7 @@ Status check_input(const ModelCost& model, const PlanOptions& options) {
   if (!std::isfinite(options.alpha) || options.alpha <= 0) {
     return invalid("parallel.alpha = " + number(options.alpha) + " must be a positive number");
   }
-  if (options.strategy > Strategy::kHolmes || options.schedule > ScheduleKind::k1F1B) {
+  if (options.strategy > kStrategyLast || options.schedule > kScheduleLast) {
     return invalid("unknown strategy or schedule");
   }
   if (options.tensor != 1) return invalid("parallel.tensor must be 1 for now");
@@ -146,6 +147,7 @@ Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape
   Plan result;
   result.strategy = options.strategy;
   result.schedule = options.schedule;
+  if (options.schedule == ScheduleKind::kInterleaved) result.chunks = options.chunks;
   HOLMES_TRY_ASSIGN(result.job, checked_shape(job));
   HOLMES_TRY_ASSIGN(const Layout layout, options.strategy == Strategy::kMegatron
                                              ? megatron_layout(cluster, options)
@@ -154,6 +156,7 @@ Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape
   HOLMES_TRY(check_replicas(layout, result.job.reduction_leaves));
   deal_leaves(layout, result);
   deal_blocks(cluster, model, options.alpha, result);
+  HOLMES_TRY(check_schedule(result));
   const auto hosts = hosts_by_device(cluster);
   HOLMES_TRY(add_groups(cluster, hosts, result));
   HOLMES_TRY(add_edges(cluster, hosts, result));

@@ -7,6 +7,7 @@
 
 #include "holmes/base/limits.hpp"
 #include "holmes/partition/plan.hpp"
+#include "holmes/partition/schedule.hpp"
 #include "paths.hpp"
 #include "plan_checks.hpp"
 
@@ -214,7 +215,7 @@ std::vector<HostId> talking_hosts(const std::vector<HostId>& host_of, const Plan
 }
 
 Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks) {
-  if (plan.strategy > Strategy::kHolmes || plan.schedule > ScheduleKind::k1F1B) {
+  if (plan.strategy > kStrategyLast || plan.schedule > kScheduleLast) {
     return invalid("plan: unknown strategy or schedule");
   }
   if (plan.empty()) {
@@ -227,6 +228,7 @@ Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks) 
   if (plan.tensor == 0) return invalid("plan: its tensor degree is 0");
   const auto host_of = hosts_by_device(cluster);
   HOLMES_TRY(check_shares(plan, host_of));
+  HOLMES_TRY(check_schedule(plan));
   HOLMES_TRY(check_groups(plan, cluster, host_of));
   return check_edges(plan, cluster, host_of);
 }

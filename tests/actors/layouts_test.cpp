@@ -78,6 +78,14 @@ TEST_F(Layouts, FourReplicas) {
   expect_same_bits(tiny_job(), {{{0, 3, {{0, 0}, {1, 1}, {2, 2}, {3, 3}}}}}, 1);
 }
 
+TEST_F(Layouts, GPipeHasTheBitsOfAnyOtherSchedule) {
+  const auto gpipe = partition::ScheduleKind::kGPipe;
+  expect_same_bits(tiny_job(), {{{0, 1, {{0, 3}}}, {2, 3, {{0, 3}}}}, gpipe}, 1);
+  const LocalPlan unequal{
+      {{0, 0, {{0, 0}, {1, 3}}}, {1, 2, {{0, 3}}}, {3, 3, {{0, 1}, {2, 2}, {3, 3}}}}, gpipe};
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) expect_same_bits(tiny_job(), unequal, seed);
+}
+
 TEST_F(Layouts, UnequalSharesAndDegrees) {
   const LocalPlan plan{
       {{0, 0, {{0, 0}, {1, 3}}}, {1, 2, {{0, 3}}}, {3, 3, {{0, 1}, {2, 2}, {3, 3}}}}};

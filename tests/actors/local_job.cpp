@@ -19,6 +19,7 @@ void DrainedExecutor::drain(const std::function<bool()>& when) {
 partition::Plan make_plan(const LocalPlan& local, const partition::JobShape& job) {
   partition::Plan plan;
   plan.job = job;
+  plan.schedule = local.schedule;
   std::uint32_t device = 0;
   for (const auto& stage : local.stages) {
     partition::StagePlan part{stage.first_block, stage.last_block, {}};

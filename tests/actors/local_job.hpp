@@ -75,6 +75,7 @@ struct LocalPlan {
     std::vector<partition::LeafRange> replicas;
   };
   std::vector<Stage> stages;
+  partition::ScheduleKind schedule = partition::ScheduleKind::k1F1B;
 };
 partition::Plan make_plan(const LocalPlan& local, const partition::JobShape& job);
 

@@ -17,7 +17,7 @@ constexpr double kDevicesMax = static_cast<double>(limits::kDevicesMax);
 constexpr std::string_view kTokenizers[] = {"bytes"};
 // In the order of the enumerations.
 constexpr std::string_view kStrategies[] = {"megatron", "holmes"};
-constexpr std::string_view kSchedules[] = {"1f1b"};
+constexpr std::string_view kSchedules[] = {"1f1b", "gpipe", "interleaved", "zero-bubble"};
 
 constexpr Section kSections[] = {
     {"run", "The run folder and what is kept in it."},
@@ -247,7 +247,8 @@ constexpr Key kKeys[] = {
      [](Draft& d) -> Target { return &d.job.parallel.schedule; },
      {0, 0, kSchedules},
      "",
-     "Order of forward and backward passes."},
+     "Order of forward and backward passes. Training executes 1f1b and gpipe; the others are for "
+     "plan and simulate."},
     {"parallel",
      "alpha",
      [](Draft& d) -> Target { return &d.job.parallel.alpha; },

@@ -24,6 +24,10 @@ struct ModelCost {
   std::uint64_t embedding_parameters = 0;
   std::uint64_t head_parameters = 0;
   std::uint64_t edge_bytes = 0;  ///< Activation between stages, one sample.
+  double attention_flops = 0;    ///< Part of block_flops that selective recompute does again.
+  std::uint64_t block_stash_bytes = 0;      ///< Kept of a block for its backward pass, one sample.
+  std::uint64_t block_selective_bytes = 0;  ///< The same with selective recompute.
+  std::uint64_t head_stash_bytes = 0;
   friend bool operator==(const ModelCost&, const ModelCost&) = default;
 };
 
@@ -41,8 +45,11 @@ std::uint32_t default_reduction_leaves(const JobShape& job);
 Result<JobShape> checked_shape(JobShape job);
 
 enum class Strategy : std::uint8_t { kMegatron, kHolmes };
-enum class ScheduleKind : std::uint8_t { k1F1B };
-/// Names in files and messages: "megatron", "holmes"; "1f1b".
+constexpr Strategy kStrategyLast = Strategy::kHolmes;
+enum class ScheduleKind : std::uint8_t { k1F1B, kGPipe, kInterleaved, kZeroBubble };
+constexpr ScheduleKind kScheduleLast = ScheduleKind::kZeroBubble;
+/// Names in files and messages: "megatron", "holmes"; "1f1b", "gpipe", "interleaved",
+/// "zero-bubble".
 std::string_view to_string(Strategy strategy);
 std::string_view to_string(ScheduleKind schedule);
 
@@ -61,6 +68,7 @@ struct PlanOptions {
   double alpha = 1.0;          ///< Of the paper's partition formula.
   std::uint32_t tensor = 1;    ///< Devices of one host that share each layer.
   SplitRule split = SplitRule::kDefault;
+  std::uint32_t chunks = 2;  ///< Schedule interleaved: runs of blocks that each stage has.
 };
 
 /// A run of leaves [first, last] that one replica computes.
@@ -119,6 +127,7 @@ struct Plan {
   std::vector<Edge> edges;
   /// Devices of each share. Stages and simulator know any degree, the runtime only 1.
   std::uint32_t tensor = 1;
+  std::uint32_t chunks = 1;  ///< Above 1 with schedule interleaved only.
   friend bool operator==(const Plan&, const Plan&) = default;
 
   /// An empty plan stops the job: nobody trains.
@@ -137,7 +146,8 @@ struct Plan {
 Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape& job,
                   const PlanOptions& options);
 
-/// What actors can execute today: tensor degree 1. kInvalidArgument that says what to change.
+/// What actors can execute today: tensor degree 1, schedules 1f1b and gpipe. kInvalidArgument that
+/// says what to change.
 Status check_runnable(const Plan& plan);
 
 /// What every plan must satisfy, whoever made it: called on plans that come over the wire too.
