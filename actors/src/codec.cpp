@@ -46,6 +46,7 @@ void write(const Join& join, Builder out) {
 
 void write(const Welcome& welcome, Builder out) {
   auto to = out.initWelcome();
+  to.setEpoch(welcome.epoch.value());
   to.setJobToml(welcome.job_toml);
   to.setClusterToml(welcome.cluster_toml);
 }
@@ -131,13 +132,16 @@ void write(const FailureReport& report, Builder out) {
 }
 
 void write(const AgentStop& stop, Builder out) {
-  out.setStop(stop.generation.value());
+  auto to = out.initStop();
+  to.setEpoch(stop.epoch.value());
+  to.setGeneration(stop.generation.value());
 }
 
 void write(const Vote& vote, Builder out) {
   auto to = out.initVote();
   to.setGeneration(vote.generation.value());
   to.setStep(vote.step.value());
+  to.setFrom(vote.from.value());
   to.setTo(vote.to.value());
   auto squares = to.initSquares(count(vote.squares.size()));
   for (unsigned i = 0; i < vote.squares.size(); ++i) {
@@ -168,7 +172,12 @@ void write(const Commit& commit, Builder out) {
 // --- decoding ---
 
 Vote read_vote(schema::Vote::Reader in) {
-  Vote vote{Generation(in.getGeneration()), Step(in.getStep()), DeviceId(in.getTo()), {}, {}};
+  Vote vote{Generation(in.getGeneration()),
+            Step(in.getStep()),
+            DeviceId(in.getFrom()),
+            DeviceId(in.getTo()),
+            {},
+            {}};
   for (const auto run : in.getSquares()) {
     ChunkSquares squares{run.getLayer(), run.getFirstChunk(), {}};
     for (const double value : run.getSquares()) squares.squares.push_back(value);
@@ -229,8 +238,9 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
                                  read_addresses(join.getNics()), join.getBuild().cStr()});
     }
     case Which::WELCOME:
-      return ControlMessage(
-          Welcome{in.getWelcome().getJobToml().cStr(), in.getWelcome().getClusterToml().cStr()});
+      return ControlMessage(Welcome{Epoch(in.getWelcome().getEpoch()),
+                                    in.getWelcome().getJobToml().cStr(),
+                                    in.getWelcome().getClusterToml().cStr()});
     case Which::ANNOUNCE:
       return ControlMessage(Announce{Epoch(in.getAnnounce().getEpoch()),
                                      Generation(in.getAnnounce().getGeneration())});
@@ -262,7 +272,8 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
     case Which::FAILURE_REPORT:
       return read_failure(in.getFailureReport());
     case Which::STOP:
-      return ControlMessage(AgentStop{Generation(in.getStop())});
+      return ControlMessage(
+          AgentStop{Epoch(in.getStop().getEpoch()), Generation(in.getStop().getGeneration())});
     case Which::VOTE:
       return ControlMessage(read_vote(in.getVote()));
     case Which::COMMIT:

@@ -32,6 +32,7 @@ struct Join {
 };
 /// Coordinator to agent: the job, as the text of its files with every value resolved.
 struct Welcome {
+  Epoch epoch;
   std::string job_toml;
   std::string cluster_toml;
 };
@@ -81,7 +82,7 @@ struct SaveReport {
   DeviceId device;
   std::vector<SavedFile> files;
 };
-/// Agent to coordinator, regularly: alive, and what its NICs have carried.
+/// Both ways, regularly: alive. From an agent: and what its NICs have carried.
 struct Heartbeat {
   struct Nic {
     NicId nic;
@@ -101,6 +102,7 @@ struct FailureReport {
 };
 /// Coordinator to the agent of the vote's root: stop after the running step, with a checkpoint.
 struct AgentStop {
+  Epoch epoch;
   Generation generation;
 };
 

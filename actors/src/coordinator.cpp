@@ -82,7 +82,7 @@ void Coordinator::accepted(std::shared_ptr<transport::Connection> connection) {
       guarded([this, host](const Buffer& bytes) { from_agent(host, bytes); }));
   agent.connection->on_closed(
       guarded([this, host](const Error& error) { connection_lost(host, error); }));
-  tell(host, Welcome{to_toml(spec_.job), to_toml(spec_.job.cluster)});
+  tell(host, Welcome{epoch_, to_toml(spec_.job), to_toml(spec_.job.cluster)});
 }
 
 void Coordinator::from_agent(HostId host, const Buffer& bytes) {
@@ -302,7 +302,8 @@ void Coordinator::refuse(HostId host, const char* what) {
   lose(host, running_operation(), Error(ErrorCode::kCorrupt, std::string("it sent ") + what));
 }
 
-/// A silent host is lost: heartbeats come however busy its devices are.
+/// A silent host is lost: heartbeats come however busy its devices are. Agents in turn hear that
+/// this one is alive.
 void Coordinator::watch() {
   const Duration limit = std::chrono::milliseconds(spec_.job.resilience.timeout_ms);
   // A process that was itself stopped for a while (a debugger, a terminal) has heard nobody.
@@ -319,6 +320,7 @@ void Coordinator::watch() {
                  "no sign of life for " + std::to_string(spec_.job.resilience.timeout_ms) + " ms"));
         break;
       }
+  tell_all(Heartbeat{});
   watch_timer_ = executor().post_after(std::chrono::milliseconds(spec_.job.resilience.heartbeat_ms),
                                        guarded([this] { watch(); }));
 }
@@ -329,7 +331,7 @@ void Coordinator::stop_requested() {
   if (stop_requested_) return;
   stop_requested_ = true;
   if (phase_ == Phase::kTraining)
-    tell_all(AgentStop{generation_});
+    tell_all(AgentStop{epoch_, generation_});
   else if (!leaving())
     end(Outcome::kInterrupted);  // nothing has been trained that would have to be saved
 }

@@ -8,6 +8,9 @@ namespace holmes::actors {
 namespace {
 
 constexpr Duration kDialDeadline = std::chrono::seconds(10);
+/// A coordinator that is silent for so long will not come back. It may well be stopped for a while
+/// (a debugger, a terminal): training does not need it.
+constexpr Duration kCoordinatorSilenceMax = std::chrono::seconds(60);
 constexpr Duration kTrafficReport = std::chrono::milliseconds(250);
 
 /// The stage in which `device` has a share, if any.
@@ -82,13 +85,16 @@ void HostAgent::join(const transport::Endpoint& coordinator) {
 
 void HostAgent::connected(std::shared_ptr<transport::Connection> coordinator) {
   coordinator_ = std::move(coordinator);
+  coordinator_heard_ = beaten_ = clock().now();
   coordinator_->on_closed(guarded(
       [this](const Error& error) { end(true, "the coordinator is gone: " + error.message()); }));
   coordinator_->on_control(guarded([this](const Buffer& bytes) { from_coordinator(bytes); }));
+  beat();
 }
 
 void HostAgent::from_coordinator(const Buffer& bytes) {
   if (over_) return;
+  coordinator_heard_ = clock().now();
   const auto message = decode(bytes);
   if (!message) return end(true, "from the coordinator: " + message.error().message());
   std::visit(
@@ -96,12 +102,21 @@ void HostAgent::from_coordinator(const Buffer& bytes) {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, Welcome> || std::is_same_v<T, Prepare> ||
                       std::is_same_v<T, AgentGo> || std::is_same_v<T, Announce> ||
-                      std::is_same_v<T, AgentStop>)
-          on(value);
-        else
+                      std::is_same_v<T, AgentStop>) {
+          if (is_in_force(value.epoch)) on(value);
+        } else if constexpr (!std::is_same_v<T, Heartbeat>)
           log().warning("the coordinator sent a message that is not for agents");
       },
       *message);
+}
+
+bool HostAgent::is_in_force(Epoch epoch) {
+  if (epoch < epoch_) {
+    log().warning("an order of a coordinator that has been replaced was ignored");
+    return false;
+  }
+  epoch_ = epoch;
+  return true;
 }
 
 void HostAgent::on(const Welcome& welcome) {
@@ -121,7 +136,6 @@ void HostAgent::on(const Welcome& welcome) {
     join.nics.push_back({host_, NicId(nic), *std::move(address)});
   }
   tell(join);
-  beat();
 }
 
 Status HostAgent::open(const Welcome& welcome) {
@@ -187,9 +201,11 @@ Status HostAgent::build_members(const Prepare& prepare) {
   std::map<DeviceId, LocalMember> local;
   members_preparing_.clear();
   preparing_ = true;
-  for (auto& device : devices_) {
+  for (auto& device : devices_) {  // what they held is free for the next ones
     device.stage.reset();
     device.replica.reset();
+  }
+  for (auto& device : devices_) {
     const auto stage = stage_of(*plan, device.id);
     if (!stage) continue;
     build_member(device, *stage, prepare);
@@ -200,9 +216,26 @@ Status HostAgent::build_members(const Prepare& prepare) {
   for (const auto& nic : nics_) nics.push_back(nic->handle());
   routes_ = std::make_shared<const Routes>(generation_, plan, cluster_, host_, std::move(local),
                                            std::move(nics));
+  HOLMES_TRY(reserve_memory());
   for (auto& device : devices_)
     if (device.replica) device.replica->prepare();
   return {};
+}
+
+/// All of it before the first step: no step asks the system for memory.
+Status HostAgent::reserve_memory() {
+  BufferDemand demand;
+  for (const auto& device : devices_) {
+    if (!device.replica) continue;
+    demand.add(device.replica->demand(*routes_));
+    demand.add(device.stage->demand(*routes_));
+  }
+  const auto reserved = pool_->reserve(demand);
+  if (reserved) return {};
+  return reserved.error().in(
+      "the devices of this host have too little memory for their layers; "
+      "raise memory_gib of its devices in the cluster file if they have "
+      "more, use more stages, or set train.micro_batch lower");
 }
 
 void HostAgent::build_member(Device& device, StageIndex stage, const Prepare& prepare) {
@@ -332,12 +365,26 @@ void HostAgent::on(const ControlArrived& arrived) {
       if (device.id == to && device.replica)
         caf::anon_send(device.replica->handle(), std::forward<decltype(value)>(value));
   };
-  if (auto* vote = std::get_if<Vote>(&*message))
+  if (auto* vote = std::get_if<Vote>(&*message); vote != nullptr && may_send(arrived.from, *vote))
     deliver(vote->to, std::move(*vote));
-  else if (auto* commit = std::get_if<Commit>(&*message))
+  else if (auto* commit = std::get_if<Commit>(&*message);
+           commit != nullptr && may_send(arrived.from, *commit))
     deliver(commit->to, std::move(*commit));
   else if (!std::holds_alternative<Heartbeat>(*message))  // those only show that the link works
-    log().warning("a peer sent a message that only a coordinator may send");
+    log().warning("host " + std::to_string(arrived.from.value()) +
+                  " sent a message that is not its to send");
+}
+
+/// Votes come from the host of the voter, commits from the host above in the vote tree.
+bool HostAgent::may_send(HostId host, const Vote& vote) const {
+  return cluster_ != nullptr && vote.from.index() < cluster_->device_count() &&
+         cluster_->host_of(vote.from) == host;
+}
+
+bool HostAgent::may_send(HostId host, const Commit& commit) const {
+  if (routes_ == nullptr || !routes_->is_local(commit.to)) return false;
+  const auto above = vote_parent(routes_->plan(), commit.to);
+  return above && cluster_->host_of(*above) == host;
 }
 
 void HostAgent::on(const LinkLost& lost) {
@@ -364,7 +411,18 @@ void HostAgent::report_failure(FailureReport report) {
   tell(report);
 }
 
+bool HostAgent::is_coordinator_silent() {
+  const TimePoint now = clock().now();
+  // A process that was itself stopped for a while has heard nobody.
+  if (now - beaten_ > kCoordinatorSilenceMax / 2) coordinator_heard_ = now;
+  beaten_ = now;
+  return now - coordinator_heard_ > kCoordinatorSilenceMax;
+}
+
 void HostAgent::beat() {
+  if (is_coordinator_silent())
+    return end(true, "the coordinator is gone: no sign of life for " +
+                         std::to_string(kCoordinatorSilenceMax / std::chrono::seconds(1)) + " s");
   Heartbeat heartbeat;
   for (const auto& [nic, counted] : traffic_)
     heartbeat.nics.push_back({nic, counted.bytes_sent, counted.bytes_received});

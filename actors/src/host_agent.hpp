@@ -58,9 +58,10 @@ class HostAgent final : public ExecutorActor {
     std::unique_ptr<Stage> stage;
   };
 
-  // From the coordinator.
+  // From the coordinator. is_in_force() refuses orders of one that has been replaced.
   void connected(std::shared_ptr<transport::Connection> coordinator);
   void from_coordinator(const Buffer& bytes);
+  bool is_in_force(Epoch epoch);
   void on(const Welcome& welcome);
   void on(const Prepare& prepare);
   void on(const AgentGo& go);
@@ -69,6 +70,7 @@ class HostAgent final : public ExecutorActor {
   Status open(const Welcome& welcome);
   Status open_nics();
   Status build_members(const Prepare& prepare);
+  Status reserve_memory();
   void build_member(Device& device, StageIndex stage, const Prepare& prepare);
   void open_links(const Prepare& prepare);
   void ready_when_complete();
@@ -80,7 +82,11 @@ class HostAgent final : public ExecutorActor {
   void on(const Quiet& quiet);
   void tell(const ControlMessage& message);
   void report_failure(FailureReport report);
+  /// Tells the coordinator, regularly, that this host is alive.
   void beat();
+  bool is_coordinator_silent();
+  bool may_send(HostId host, const Vote& vote) const;
+  bool may_send(HostId host, const Commit& commit) const;
   void end(bool failed, std::string reason);
 
   const HostId host_;
@@ -90,6 +96,9 @@ class HostAgent final : public ExecutorActor {
   std::function<void(AgentEnd)> ended_;
 
   std::shared_ptr<transport::Connection> coordinator_;
+  TimePoint coordinator_heard_;
+  TimePoint beaten_;
+  Epoch epoch_;  // highest of a coordinator so far
   JobConfig job_;
   std::shared_ptr<const partition::Cluster> cluster_;
   std::shared_ptr<const std::vector<LayerTable>> table_;

@@ -72,12 +72,19 @@ struct TensorArrived {
   BufferView payload;
 };
 
-/// To a Nic: send this payload to the host of its destination.
+/// To a Nic: send this payload to the host of its destination. `sender`, if any, gets TensorTaken.
 struct SendTensor {
   HostId to;
   transport::BulkTag tag;
   transport::TensorShape shape;
   BufferView payload;
+  caf::actor sender;
+};
+
+/// To the Stage that sent it: the payload is on its way into a buffer of the receiver's, or the
+/// receiver in this process has begun with it.
+struct TensorTaken {
+  transport::BulkTag tag;
 };
 
 /// To a Nic: the payload `tag` may come into `buffer`; it goes to `receiver` as TensorArrived.
@@ -107,6 +114,7 @@ struct MicroBatchLoss {
 struct Vote {
   Generation generation;
   Step step;
+  DeviceId from;
   DeviceId to;
   std::vector<ChunkSquares> squares;
   std::vector<MicroBatchLoss> losses;
@@ -221,6 +229,7 @@ HOLMES_LOCAL_MESSAGE(LossReady)
 HOLMES_LOCAL_MESSAGE(ValidationLossReady)
 HOLMES_LOCAL_MESSAGE(TensorArrived)
 HOLMES_LOCAL_MESSAGE(SendTensor)
+HOLMES_LOCAL_MESSAGE(TensorTaken)
 HOLMES_LOCAL_MESSAGE(ReserveTensor)
 HOLMES_LOCAL_MESSAGE(Vote)
 HOLMES_LOCAL_MESSAGE(Commit)

@@ -73,6 +73,12 @@ std::vector<std::uint32_t> stage_layers(const partition::Plan& plan, StageIndex 
   return model::layer_numbers(config, layer_range(plan, stage));
 }
 
+ElementRange tied_part(const LayerTable& head, std::size_t owner, std::size_t owners) {
+  const auto common = intersect(head.shard(owner, owners), head.tied);
+  if (common.empty()) return {};
+  return {common.begin - head.tied.begin, common.end - head.tied.begin};
+}
+
 std::vector<TiedSlice> tied_slices(const LayerTable& embedding, std::size_t copy_owners,
                                    const LayerTable& head, std::size_t head_owners) {
   const auto within = [](const LayerTable& table, std::size_t owner, std::size_t owners) {

@@ -54,6 +54,9 @@ std::vector<std::uint32_t> stage_layers(const partition::Plan& plan, StageIndex 
                                         const model::GptConfig& config);
 model::LayerRange layer_range(const partition::Plan& plan, StageIndex stage);
 
+/// Elements of the tied matrix that head owner `owner` holds, counted from the matrix's start.
+ElementRange tied_part(const LayerTable& head, std::size_t owner, std::size_t owners);
+
 /// A run of the tied matrix that one owner at the first stage and one at the last have in common;
 /// elements counted from the matrix's start.
 struct TiedSlice {

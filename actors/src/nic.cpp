@@ -97,10 +97,12 @@ void Nic::failed(HostId peer, const Error& error) {
 void Nic::on(SendTensor& send) {
   const auto link = links_.find(send.to);
   if (link == links_.end()) return;
-  link->second.connection->send_bulk(send.tag, send.shape, std::move(send.payload),
-                                     guarded([this, peer = send.to](const Status& sent) {
-                                       if (!sent) failed(peer, sent.error());
-                                     }));
+  link->second.connection->send_bulk(
+      send.tag, send.shape, std::move(send.payload),
+      guarded([this, peer = send.to, tag = send.tag, sender = send.sender](const Status& sent) {
+        if (!sent) return failed(peer, sent.error());
+        if (sender) caf::anon_send(sender, TensorTaken{tag});
+      }));
 }
 
 void Nic::on(ReserveTensor& reserve) {

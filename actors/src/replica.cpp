@@ -17,6 +17,13 @@ constexpr double kMemoryBytesPerS = 10e9;
 /// Leaves whose accumulators the Stage may hold at once.
 constexpr std::uint32_t kLeavesLent = 2;
 
+/// The device and those below it in the vote tree.
+std::vector<DeviceId> voters(const partition::Plan& plan, DeviceId device) {
+  auto voters = vote_children(plan, device);
+  voters.push_back(device);
+  return voters;
+}
+
 }  // namespace
 
 transport::TensorShape flat_shape(std::size_t elements) {
@@ -29,7 +36,7 @@ Replica::Replica(caf::actor_system& system, Executor& executor, Logger log, Repl
       spec_(std::move(spec)),
       resources_(std::move(resources)),
       step_(spec_.first_step),
-      votes_(vote_children(*spec_.plan, spec_.device).size() + 1) {
+      votes_(voters(*spec_.plan, spec_.device)) {
   const auto leaf_count = spec_.plan->job.reduction_leaves;
   for (std::size_t i = 0; i < shares().size(); ++i) {
     const auto& share = shares()[i];
@@ -39,6 +46,8 @@ Replica::Replica(caf::actor_system& system, Executor& executor, Logger log, Repl
     share_ = i;
     leaves_ = share.leaves;
     subtrees_ = all_subtrees_.back();
+    gradients_max_ = std::max(partition::buffers_needed(leaf_count, leaves_),
+                              std::min(kLeavesLent, leaves_.last - leaves_.first + 1));
   }
   HOLMES_ASSERT(!subtrees_.empty(), "a replica has a share of its stage");
   tied_slices_ = tied_slices(spec_.table->front(), shares(StageIndex(0)).size(), head_table(),
@@ -119,6 +128,7 @@ void Replica::begin_step() {
     bucket.partials.clear();
     bucket.tied.clear();
     bucket.reduced = {};
+    bucket.leaf_next = leaves_.first;
     bucket.folded = false;
     bucket.finishing = false;
     bucket.done = false;
@@ -126,17 +136,23 @@ void Replica::begin_step() {
   losses_.clear();
   voted_ = false;
   reserve_partials();
-  const auto last = std::min(leaves_.last, leaves_.first + kLeavesLent - 1);
-  for (auto leaf = leaves_.first; leaf <= last; ++leaf)
-    for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot) lend(slot, leaf);
+  for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot) lend(slot);
   for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot) fold_when_complete(slot);
   replay_early();
 }
 
-void Replica::lend(std::uint32_t slot, std::uint32_t leaf) {
-  Buffer buffer = acquire(buckets_[slot].table->elements * sizeof(float), "gradients");
-  if (!buffer) return;
-  caf::anon_send(stage_, AccumulatorLent{spec_.generation, step_, slot, leaf, std::move(buffer)});
+/// Lends memory for the next leaves of a bucket as far as there is room for their sums.
+void Replica::lend(std::uint32_t slot) {
+  auto& bucket = buckets_[slot];
+  while (bucket.leaf_next <= leaves_.last && bucket.leaves_lent < kLeavesLent &&
+         bucket.gradients_held < gradients_max_) {
+    Buffer buffer = acquire(bucket.table->elements * sizeof(float), "gradients");
+    if (!buffer) return;
+    ++bucket.leaves_lent;
+    ++bucket.gradients_held;
+    caf::anon_send(stage_, AccumulatorLent{spec_.generation, step_, slot, bucket.leaf_next++,
+                                           std::move(buffer)});
+  }
 }
 
 /// Room for what the other replicas of the stage add to this one's shards.

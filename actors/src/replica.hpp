@@ -60,6 +60,8 @@ class Replica final : public ExecutorActor {
 
   /// Initialises or loads the state on the device's queue, then tells the agent MemberReady.
   void prepare();
+  /// Buffers that it holds at once at most, in whatever order messages come (replica_memory.cpp).
+  BufferDemand demand(const Routes& routes) const;
 
  protected:
   caf::behavior make_behavior() override;
@@ -73,7 +75,11 @@ class Replica final : public ExecutorActor {
     Buffer exp_avg;     ///< Of the shard.
     Buffer exp_avg_sq;
 
-    // Reducing the running step.
+    // Reducing the running step. Lent leaves, sums that wait for their sibling and running
+    // additions each have one gradient buffer.
+    std::uint32_t leaf_next = 0;    ///< To be lent.
+    std::uint32_t leaves_lent = 0;  ///< To the Stage.
+    std::uint32_t gradients_held = 0;
     std::map<partition::TreeNode, Buffer> nodes;         ///< Sums of nodes computed here.
     std::map<partition::TreeNode, BufferView> partials;  ///< Of the shard, from every replica.
     std::map<DeviceId, BufferView> tied;                 ///< The copy's gradient, by its owner.
@@ -100,8 +106,9 @@ class Replica final : public ExecutorActor {
   // Memory and the start of a step (replica.cpp).
   Status load_state();
   void begin_step();
-  void lend(std::uint32_t slot, std::uint32_t leaf);
+  void lend(std::uint32_t slot);
   void reserve_partials();
+  void add_tied_demand(const Routes& routes, BufferDemand& demand) const;
   void replay_early();
 
   // Reducing (replica_reduce.cpp).
@@ -144,6 +151,7 @@ class Replica final : public ExecutorActor {
   ReplicaResources resources_;
   std::size_t share_ = 0;  // own index in the stage's shares
   partition::LeafRange leaves_;
+  std::uint32_t gradients_max_ = 0;                             // of one bucket, held at once
   std::vector<partition::TreeNode> subtrees_;                   // own maximal subtrees
   std::vector<std::vector<partition::TreeNode>> all_subtrees_;  // of every share
   std::size_t node_count_ = 0;                                  // of all replicas together

@@ -12,13 +12,6 @@ namespace {
 
 using transport::BulkKind;
 
-/// Elements of the tied matrix that head owner `owner` holds, counted from the matrix's start.
-ElementRange tied_part(const LayerTable& head, std::size_t owner, std::size_t owners) {
-  const auto common = intersect(head.shard(owner, owners), head.tied);
-  if (common.empty()) return {};
-  return {common.begin - head.tied.begin, common.end - head.tied.begin};
-}
-
 }  // namespace
 
 // --- vote ---
@@ -41,6 +34,7 @@ Vote Replica::own_vote() {
   Vote vote;
   vote.generation = spec_.generation;
   vote.step = step_;
+  vote.from = spec_.device;
   vote.losses = losses_;
   for (auto& bucket : buckets_) {
     if (bucket.squares.empty()) continue;
@@ -53,14 +47,17 @@ Vote Replica::own_vote() {
 
 void Replica::on(Vote& vote) {
   if (vote.generation != spec_.generation || stopped_) return;
+  const auto operation = "step " + std::to_string(step_.value());
   if (vote.step != step_)  // members below get their commits from here, so they are never ahead
-    return fail("step " + std::to_string(step_.value()),
-                Error(ErrorCode::kCorrupt,
-                      "a vote for step " + std::to_string(vote.step.value()) + " came"));
-  auto complete = votes_.add(std::move(vote));
+    return fail(operation, Error(ErrorCode::kCorrupt,
+                                 "a vote for step " + std::to_string(vote.step.value()) + " came"));
+  auto added = votes_.add(std::move(vote));
+  if (!added) return fail(operation, added.error());
+  auto& complete = *added;
   if (!complete) return;
   const auto up = vote_parent(*spec_.plan, spec_.device);
   if (!up) return decide(*complete);
+  complete->from = spec_.device;
   complete->to = *up;
   routes_->send(*complete);
 }

@@ -56,10 +56,10 @@ BufferView elements(const Buffer& buffer, const ElementRange& range) {
 void Replica::on(GradientReady& ready) {
   if (ready.generation != spec_.generation || stopped_) return;
   HOLMES_ASSERT(ready.step == step_, "gradients of a step that is not being reduced");
-  const auto next = ready.leaf + 2;  // the Stage holds at most two leaves' memory
-  if (next <= leaves_.last) lend(ready.slot, next);
+  --buckets_[ready.slot].leaves_lent;
   insert_node(ready.slot, partition::leaf_node(spec_.plan->job.reduction_leaves, ready.leaf),
               std::move(ready.gradients));
+  lend(ready.slot);
 }
 
 /// Adds siblings as soon as both are here, until the node is one that this replica sends on.
@@ -83,13 +83,16 @@ void Replica::insert_node(std::uint32_t slot, TreeNode node, Buffer sum) {
       [into, from] { model::add(into, from); },
       [this, slot, node, left, right] {
         *right = {};
+        --buckets_[slot].gradients_held;
         insert_node(slot, partition::parent(node), std::move(*left));
+        lend(slot);
       });
 }
 
 /// Sends each owner its shard of a finished subtree.
 void Replica::distribute(std::uint32_t slot, TreeNode node, Buffer sum) {
   auto& bucket = buckets_[slot];
+  --bucket.gradients_held;
   for (std::size_t owner = 0; owner < shares().size(); ++owner) {
     const auto range = bucket.table->shard(owner, replica_count());
     if (range.empty()) continue;

@@ -112,14 +112,14 @@ NicPair Routes::pair_for(const transport::BulkTag& tag, HostId peer) const {
 }
 
 void Routes::send_tensor(const transport::BulkTag& tag, const transport::TensorShape& shape,
-                         BufferView payload) const {
+                         BufferView payload, const caf::actor& sender) const {
   if (is_local(tag.destination)) {
     caf::anon_send(local_receiver(tag), TensorArrived{tag, std::move(payload)});
     return;
   }
   const HostId peer = cluster_->host_of(tag.destination);
   caf::anon_send(nics_.at(pair_for(tag, peer).own.index()),
-                 SendTensor{peer, tag, shape, std::move(payload)});
+                 SendTensor{peer, tag, shape, std::move(payload), sender});
 }
 
 void Routes::reserve_tensor(const transport::BulkTag& tag, const transport::TensorShape& shape,

@@ -42,9 +42,10 @@ class Routes {
   bool is_local(DeviceId device) const { return local_.contains(device); }
   /// The actors of a device of this host.
   const LocalMember& local(DeviceId device) const { return local_.at(device); }
-  /// Hands `payload` to the actor that `tag` is for, here or on another host.
+  /// Hands `payload` to the actor that `tag` is for, here or on another host. `sender`, if any,
+  /// gets TensorTaken once it has left for another host (within the process from the receiver).
   void send_tensor(const transport::BulkTag& tag, const transport::TensorShape& shape,
-                   BufferView payload) const;
+                   BufferView payload, const caf::actor& sender = {}) const;
   /// Reserves `buffer` for a payload from another host. Local payloads need no reservation: call
   /// it only where is_local(tag.source) is false.
   void reserve_tensor(const transport::BulkTag& tag, const transport::TensorShape& shape,

@@ -48,6 +48,7 @@ caf::behavior Stage::make_behavior() {
       [this](ParametersReady& ready) { on(ready); },
       [this](AccumulatorLent& lent) { on(lent); },
       [this](TensorArrived& arrived) { on(arrived); },
+      [this](const TensorTaken& taken) { on(taken); },
   };
 }
 
@@ -90,6 +91,13 @@ void Stage::on(TensorArrived& arrived) {
   advance();
 }
 
+void Stage::on(const TensorTaken& taken) {
+  if (taken.tag.generation != spec_.generation || stopped_) return;
+  HOLMES_ASSERT(validations_sent_ > 0, "more payloads were taken than sent");
+  --validations_sent_;
+  advance();
+}
+
 // --- the state machine ---
 
 void Stage::advance() {
@@ -121,6 +129,7 @@ bool Stage::begin_pass() {
     if (!receive_gradient(flight->second)) return false;
     slot_ = layers_.size() - 1;
   } else {
+    if (pass.kind == PassKind::kValidate && !may_send_validation()) return false;
     Flight flight;
     if (!receive_input(flight) || !fill_tokens(flight)) return false;
     flights_[pass.micro_batch] = std::move(flight);
@@ -129,6 +138,13 @@ bool Stage::begin_pass() {
   in_pass_ = true;
   reserve_ahead();
   return !stopped_;
+}
+
+/// Training passes wait for gradients, so that only so many are under way. Nothing comes back from
+/// a validation pass: it waits until the next stage has taken enough of those before it.
+bool Stage::may_send_validation() const {
+  return spec_.has_head ||
+         validations_sent_ < partition::in_flight_max(routes_->plan(), spec_.stage, spec_.device);
 }
 
 bool Stage::receive_input(Flight& flight) {
@@ -140,7 +156,10 @@ bool Stage::receive_input(Flight& flight) {
   if (arrived == inbox_.end()) return false;
   flight.inputs[0] = std::move(arrived->second);
   inbox_.erase(arrived);
-  if (!routes_->is_local(tag.source)) --reserved_count_;
+  if (!routes_->is_local(tag.source))
+    --reserved_count_;
+  else if (program_[position_].kind == PassKind::kValidate)
+    caf::anon_send(routes_->local(tag.source).stage, TensorTaken{tag});
   return true;
 }
 
@@ -222,8 +241,10 @@ void Stage::forward_done(Job& job) {
 void Stage::finish_forward(Flight&, Buffer output, float loss) {
   const ProgramPass pass = program_[position_];
   if (!spec_.has_head) {
+    const bool validates = pass.kind == PassKind::kValidate;
+    if (validates) ++validations_sent_;
     routes_->send_tensor(activation_tag(step_, pass.micro_batch, false), activation_shape(),
-                         BufferView(std::move(output)));
+                         BufferView(std::move(output)), validates ? handle() : caf::actor());
   } else if (pass.kind == PassKind::kValidate) {
     const auto index = pass.micro_batch.value() - routes_->plan().job.micro_batch_count();
     caf::anon_send(resources_.agent, ValidationLossReady{spec_.generation, step_, index, loss});
@@ -340,8 +361,7 @@ void Stage::submit(std::shared_ptr<Job> job, double flops, std::function<void()>
 /// Keeps as many reservations as the schedule can have under way, and one more, so that a sender
 /// never waits for a buffer without need.
 void Stage::reserve_ahead() {
-  const std::size_t depth =
-      2 * (std::size_t{partition::in_flight_max(routes_->plan(), spec_.stage, spec_.device)} + 1);
+  const std::size_t depth = reservations_max(*routes_);
   while (reserved_count_ < depth && !stopped_) {
     if (reserved_position_ == reserved_program_.size()) {
       if (reserved_step_.value() >= spec_.span.steps || reserved_step_ > step_) return;

@@ -54,6 +54,9 @@ class Stage final : public ExecutorActor {
   Stage(caf::actor_system& system, Executor& executor, Logger log, StageSpec spec,
         std::vector<std::unique_ptr<model::Layer>> layers, StageResources resources);
 
+  /// Buffers that it and what it sends hold at once at most (stage_memory.cpp).
+  BufferDemand demand(const Routes& routes) const;
+
  protected:
   caf::behavior make_behavior() override;
 
@@ -77,9 +80,11 @@ class Stage final : public ExecutorActor {
   void on(ParametersReady& ready);
   void on(AccumulatorLent& lent);
   void on(TensorArrived& arrived);
+  void on(const TensorTaken& taken);
 
   void advance();
   bool begin_pass();
+  bool may_send_validation() const;
   bool receive_input(Flight& flight);
   bool receive_gradient(Flight& flight);
   bool fill_tokens(Flight& flight);
@@ -93,6 +98,7 @@ class Stage final : public ExecutorActor {
   void end_pass();
   void next_step();
   void reserve_ahead();
+  std::size_t reservations_max(const Routes& routes) const;
   void reserve(Step step, const ProgramPass& pass);
   void reply_quiet();
 
@@ -129,7 +135,8 @@ class Stage final : public ExecutorActor {
   Step reserved_step_;  // reserve_ahead() has come to this place
   std::vector<ProgramPass> reserved_program_;
   std::size_t reserved_position_ = 0;
-  std::size_t reserved_count_ = 0;  // reservations whose payload no pass has taken yet
+  std::size_t reserved_count_ = 0;      // reservations whose payload no pass has taken yet
+  std::uint32_t validations_sent_ = 0;  // that the next stage has not taken yet
 };
 
 }  // namespace holmes::actors

@@ -3,24 +3,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "holmes/base/assert.hpp"
-
 namespace holmes::actors {
 
-std::optional<Vote> VoteBox::add(Vote vote) {
+Result<std::optional<Vote>> VoteBox::add(Vote vote) {
+  const auto refused = [&vote](const char* why) {
+    return Error(ErrorCode::kCorrupt, "device " + std::to_string(vote.from.value()) + why +
+                                          " in step " + std::to_string(vote.step.value()));
+  };
+  if (!voters_.contains(vote.from)) return refused(" has no vote here");
   auto& gathering = by_step_[vote.step];
-  if (gathering.count == 0) {
+  if (!gathering.voted.insert(vote.from).second) return refused(" voted twice");
+  if (gathering.voted.size() == 1) {
     gathering.merged = std::move(vote);
   } else {
     auto& merged = gathering.merged;
     merged.squares.insert(merged.squares.end(), vote.squares.begin(), vote.squares.end());
     merged.losses.insert(merged.losses.end(), vote.losses.begin(), vote.losses.end());
   }
-  ++gathering.count;
-  HOLMES_ASSERT(gathering.count <= voters_, "a member voted twice");
-  if (gathering.count < voters_) return std::nullopt;
-  Vote complete = std::move(gathering.merged);
-  by_step_.erase(complete.step);
+  if (gathering.voted.size() < voters_.size()) return std::optional<Vote>();
+  std::optional<Vote> complete = std::move(gathering.merged);
+  by_step_.erase(complete->step);
   return complete;
 }
 

@@ -4,28 +4,31 @@
 // folds them at the root. Pure bookkeeping. (DETAILS G1: the gradient-clipping exchange is the
 // commit.)
 
-#include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
+#include <vector>
 
+#include "holmes/base/result.hpp"
 #include "messages.hpp"
 
 namespace holmes::actors {
 
 class VoteBox {
  public:
-  /// `voters`: votes that make a step complete here, the own one included.
-  explicit VoteBox(std::size_t voters) : voters_(voters) {}
+  /// `voters`: whose votes make a step complete here, the own one included.
+  explicit VoteBox(std::vector<DeviceId> voters) : voters_(voters.begin(), voters.end()) {}
 
-  /// Returns the merged vote once all voters' votes for its step are in.
-  std::optional<Vote> add(Vote vote);
+  /// Returns the merged vote once all voters' votes for its step are in. kCorrupt, with nothing
+  /// changed: a second vote of one voter for a step, or one of somebody who has none here.
+  Result<std::optional<Vote>> add(Vote vote);
 
  private:
   struct Gathering {
-    std::size_t count = 0;
+    std::set<DeviceId> voted;
     Vote merged;
   };
-  std::size_t voters_;
+  std::set<DeviceId> voters_;
   std::map<Step, Gathering> by_step_;
 };
 

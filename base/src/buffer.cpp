@@ -1,5 +1,6 @@
 #include "holmes/base/buffer.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <map>
@@ -139,6 +140,21 @@ BufferView BufferView::part(std::size_t offset, std::size_t size) const {
   return BufferView(buffer_, offset_ + offset, size);
 }
 
+void BufferDemand::add(std::size_t bytes, std::size_t count) {
+  if (count != 0) count_by_capacity_[detail::capacity_for(bytes)] += count;
+}
+
+void BufferDemand::add(const BufferDemand& other) {
+  for (const auto& [capacity, count] : other.count_by_capacity_)
+    count_by_capacity_[capacity] += count;
+}
+
+std::size_t BufferDemand::bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [capacity, count] : count_by_capacity_) sum += capacity * count;
+  return sum;
+}
+
 BufferPool::BufferPool(std::size_t bytes_max)
     : state_(std::make_shared<detail::PoolState>(bytes_max)) {}
 
@@ -175,6 +191,34 @@ Result<Buffer> BufferPool::acquire(std::size_t bytes) {
   stats.bytes_lent += capacity;
   ++stats.buffers_lent;
   return Buffer(block);
+}
+
+Status BufferPool::reserve(const BufferDemand& demand) {
+  const std::lock_guard lock(state_->mutex);
+  auto& stats = state_->stats;
+  auto& free = state_->free_by_capacity;
+  const auto missing = [&](std::size_t capacity, std::size_t count) {
+    return count - std::min(count, free[capacity].size());
+  };
+  std::size_t bytes = 0;
+  for (const auto& [capacity, count] : demand.count_by_capacity_)
+    bytes += missing(capacity, count) * capacity;
+  if (bytes > state_->bytes_max - stats.bytes_held)
+    return Error(ErrorCode::kOutOfResources, "buffer pool: " + std::to_string(bytes) +
+                                                 " bytes more are needed, " +
+                                                 std::to_string(stats.bytes_held) + " of at most " +
+                                                 std::to_string(state_->bytes_max) + " are held");
+  for (const auto& [capacity, count] : demand.count_by_capacity_)
+    for (auto left = missing(capacity, count); left > 0; --left) {
+      BufferBlock* block = detail::new_block(capacity);
+      if (block == nullptr)
+        return Error(ErrorCode::kOutOfResources, "the system has no memory for a buffer of " +
+                                                     std::to_string(capacity) + " bytes");
+      stats.bytes_held += capacity;
+      ++stats.allocation_count;
+      free[capacity].push_back(block);
+    }
+  return {};
 }
 
 BufferPool::Stats BufferPool::stats() const {

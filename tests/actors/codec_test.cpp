@@ -36,7 +36,7 @@ Prepare prepare() {
 std::vector<ControlMessage> one_of_each() {
   return {
       Join{HostId(3), 77, {{HostId(3), NicId(1), "127.4.2.1:9"}}, "avx2"},
-      Welcome{"[run]\n", "[[host]]\n"},
+      Welcome{Epoch(1), "[run]\n", "[[host]]\n"},
       Announce{Epoch(5), Generation(6)},
       AgentQuiet{Generation(7)},
       prepare(),
@@ -48,9 +48,10 @@ std::vector<ControlMessage> one_of_each() {
       Heartbeat{{{NicId(1), 20, 21}, {NicId(2), 22, 23}}},
       FailureReport{Generation(24), true, HostId(25), "eth0", "saving",
                     Error(ErrorCode::kOutOfResources, "disk full")},
-      AgentStop{Generation(26)},
+      AgentStop{Epoch(2), Generation(26)},
       Vote{Generation(27),
            Step(28),
+           DeviceId(36),
            DeviceId(29),
            {{30, 31, {0.5, 0.25}}},
            {{MicroBatch(32), 3.5F}}},
@@ -99,7 +100,7 @@ TEST(Codec, AnEmptyPlanStaysEmpty) {
 }
 
 TEST(Codec, VotesAndCommitsKeepTheirBits) {
-  Vote vote{Generation(1), Step(2), DeviceId(3), {{4, 5, {0.1, 1e-300, 1e300}}}, {}};
+  Vote vote{Generation(1), Step(2), DeviceId(7), DeviceId(3), {{4, 5, {0.1, 1e-300, 1e300}}}, {}};
   vote.losses.push_back({MicroBatch(6), 0.1F});
   const auto out = round_trip(vote);
   ASSERT_EQ(out.squares.size(), 1U);

@@ -61,28 +61,22 @@ TEST_F(WholeJob, StepsStopWhenAnyOneActorFallsSilentOnTheWay) {
   }
 }
 
-TEST_F(WholeJob, AStepThatRunsLikeTheOneBeforeAllocatesNothing) {
-  const auto job = start(9, 0);
-  job->run([&] { return job->steps().size() == 3; });
-  const auto before = job->pool().stats();
-  EXPECT_GT(before.allocation_count, 0U);
-  job->run([&] { return job->steps().size() == 6; });
-  EXPECT_EQ(job->pool().stats().allocation_count, before.allocation_count);
-  job->run();
-  EXPECT_EQ(job->steps().size(), 9U);
-}
-
-// Where the order differs from step to step, a new most that is held at once may come late: the
-// pool grows by a few buffers, never by some a step.
-TEST_F(WholeJob, MemoryDoesNotGrowWithTheStepsInWhateverOrderMessagesCome) {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const auto job = start(60, seed);
-    job->run([&] { return job->steps().size() == 30; });
-    const auto before = job->pool().stats();
-    job->run();
-    ASSERT_EQ(job->steps().size(), 60U);
-    EXPECT_LE(job->pool().stats().allocation_count, before.allocation_count + 3) << "seed " << seed;
-  }
+TEST_F(WholeJob, AllocatesNothingOnceItIsReadyInWhateverOrderMessagesCome) {
+  const LocalPlan plans[]{
+      plan_,
+      {{{0, 1, {{0, 3}}}}},
+      {{{0, 1, {{0, 0}, {1, 2}, {3, 3}}}}},
+      {{{0, 0, {{0, 3}}}, {1, 1, {{0, 2}, {3, 3}}}}},
+  };
+  for (const auto& plan : plans)
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      LocalJob job(job_, plan, 12, *file_, *engine_, seed);
+      const auto ready = job.pool().stats();
+      EXPECT_GT(ready.allocation_count, 0U);
+      job.run();
+      ASSERT_EQ(job.steps().size(), 12U);
+      EXPECT_EQ(job.pool().stats().allocation_count, ready.allocation_count) << "seed " << seed;
+    }
 }
 
 }  // namespace

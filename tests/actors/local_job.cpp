@@ -144,6 +144,12 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
   const auto routes = std::make_shared<const Routes>(
       generation, plan_, std::make_shared<const partition::Cluster>(), HostId(0), std::move(local),
       std::vector<caf::actor>{});
+  BufferDemand demand;
+  for (auto& member : members_) {
+    demand.add(member->replica->demand(*routes));
+    demand.add(member->stage->demand(*routes));
+  }
+  pool_.reserve(demand).value();
   for (auto& member : members_) member->replica->prepare();
   executor_.drain();
   for (auto& member : members_) {

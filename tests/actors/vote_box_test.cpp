@@ -11,42 +11,64 @@
 namespace holmes::actors {
 namespace {
 
-Vote vote(std::uint64_t step, std::vector<ChunkSquares> squares,
-          std::vector<MicroBatchLoss> losses) {
-  return {Generation(1), Step(step), DeviceId(0), std::move(squares), std::move(losses)};
+Vote vote(std::uint64_t step, std::vector<ChunkSquares> squares, std::vector<MicroBatchLoss> losses,
+          std::uint32_t from = 0) {
+  return {Generation(1), Step(step),         DeviceId(from),
+          DeviceId(0),   std::move(squares), std::move(losses)};
+}
+
+VoteBox box_of(std::uint32_t voters) {
+  std::vector<DeviceId> devices;
+  for (std::uint32_t device = 0; device < voters; ++device) devices.emplace_back(device);
+  return VoteBox(devices);
 }
 
 TEST(VoteBox, IsCompleteWithTheLastVoteOnly) {
-  VoteBox box(3);
-  EXPECT_FALSE(box.add(vote(4, {{0, 0, {1}}}, {})));
-  EXPECT_FALSE(box.add(vote(4, {{1, 0, {2}}}, {})));
-  const auto merged = box.add(vote(4, {{2, 0, {3}}}, {}));
+  VoteBox box = box_of(3);
+  EXPECT_FALSE(*box.add(vote(4, {{0, 0, {1}}}, {}, 1)));
+  EXPECT_FALSE(*box.add(vote(4, {{1, 0, {2}}}, {}, 0)));
+  const auto merged = *box.add(vote(4, {{2, 0, {3}}}, {}, 2));
   ASSERT_TRUE(merged);
   EXPECT_EQ(merged->step, Step(4));
   EXPECT_EQ(merged->squares.size(), 3U);
 }
 
 TEST(VoteBox, KeepsStepsApartAndBeginsAnew) {
-  VoteBox box(2);
-  EXPECT_FALSE(box.add(vote(1, {}, {})));
-  EXPECT_FALSE(box.add(vote(2, {}, {})));
-  EXPECT_EQ(box.add(vote(2, {}, {}))->step, Step(2));
-  EXPECT_EQ(box.add(vote(1, {}, {}))->step, Step(1));
-  EXPECT_FALSE(box.add(vote(1, {}, {})));
+  VoteBox box = box_of(2);
+  EXPECT_FALSE(*box.add(vote(1, {}, {}, 0)));
+  EXPECT_FALSE(*box.add(vote(2, {}, {}, 0)));
+  EXPECT_EQ((*box.add(vote(2, {}, {}, 1)))->step, Step(2));
+  EXPECT_EQ((*box.add(vote(1, {}, {}, 1)))->step, Step(1));
+  EXPECT_FALSE(*box.add(vote(1, {}, {}, 1)));
 }
 
 TEST(VoteBox, ASingleVoterIsCompleteAtOnce) {
-  VoteBox box(1);
-  EXPECT_TRUE(box.add(vote(0, {}, {})));
+  VoteBox box = box_of(1);
+  EXPECT_TRUE(*box.add(vote(0, {}, {})));
+}
+
+TEST(VoteBox, CountsEachVoterOnceAndNobodyElse) {
+  VoteBox box = box_of(2);
+  EXPECT_FALSE(*box.add(vote(0, {{0, 0, {1}}}, {}, 1)));
+  const auto again = box.add(vote(0, {{0, 0, {1}}}, {}, 1));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), ErrorCode::kCorrupt);
+  EXPECT_EQ(again.error().message(), "device 1 voted twice in step 0");
+  const auto stranger = box.add(vote(0, {}, {}, 2));
+  ASSERT_FALSE(stranger);
+  EXPECT_EQ(stranger.error().message(), "device 2 has no vote here in step 0");
+  const auto merged = *box.add(vote(0, {}, {}, 0));
+  ASSERT_TRUE(merged);
+  EXPECT_EQ(merged->squares.size(), 1U);
 }
 
 TEST(VoteBox, FoldsTheSameBitsInEveryOrderOfVotes) {
   // Doubles whose sum depends on the order in which they are added.
   const std::array<Vote, 4> votes{
       vote(0, {{0, 0, {1e16, 1.0}}}, {{MicroBatch(1), 3e7F}}),
-      vote(0, {{0, 2, {1.0}}, {1, 0, {3.0}}}, {{MicroBatch(0), 1e-3F}}),
-      vote(0, {{1, 1, {0.1, 1e15}}}, {{MicroBatch(3), 0.7F}}),
-      vote(0, {{2, 0, {7.0}}}, {{MicroBatch(2), 1e-9F}}),
+      vote(0, {{0, 2, {1.0}}, {1, 0, {3.0}}}, {{MicroBatch(0), 1e-3F}}, 1),
+      vote(0, {{1, 1, {0.1, 1e15}}}, {{MicroBatch(3), 0.7F}}, 2),
+      vote(0, {{2, 0, {7.0}}}, {{MicroBatch(2), 1e-9F}}, 3),
   };
   const double norm = std::sqrt(1e16 + 1.0 + 1.0 + 3.0 + 0.1 + 1e15 + 7.0);
   const double loss = (static_cast<double>(1e-3F) + static_cast<double>(3e7F) +
@@ -54,9 +76,9 @@ TEST(VoteBox, FoldsTheSameBitsInEveryOrderOfVotes) {
                       4;
   std::array<std::size_t, 4> order{0, 1, 2, 3};
   do {
-    VoteBox box(4);
+    VoteBox box = box_of(4);
     std::optional<Vote> merged;
-    for (const auto i : order) merged = box.add(votes[i]);
+    for (const auto i : order) merged = *box.add(votes[i]);
     ASSERT_TRUE(merged);
     EXPECT_EQ(fold_norm(*merged), norm);
     EXPECT_EQ(fold_loss(*merged), loss);

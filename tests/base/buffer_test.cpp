@@ -49,6 +49,41 @@ TEST(BufferView, KeepsItsPart) {
   EXPECT_DEATH(BufferView(buffer, 10, 7), "beyond");
 }
 
+TEST(BufferPool, WhatIsReservedIsAcquiredWithoutAskingTheSystem) {
+  BufferPool pool(1 << 20);
+  BufferDemand demand;
+  demand.add(5000, 3);
+  demand.add(5001);  // of the same blocks
+  demand.add(64, 2);
+  demand.add(64, 0);
+  BufferDemand more;
+  more.add(64);
+  demand.add(more);
+  EXPECT_EQ(demand.bytes(), 4U * 8192 + 3 * 64);
+  const Buffer before = *pool.acquire(5000);
+  ASSERT_TRUE(pool.reserve(demand));
+  const auto reserved = pool.stats();
+  EXPECT_EQ(reserved.bytes_held, 8192 + demand.bytes());
+  std::vector<Buffer> held;
+  for (int i = 0; i < 4; ++i) held.push_back(*pool.acquire(4999));
+  for (int i = 0; i < 3; ++i) held.push_back(*pool.acquire(60));
+  EXPECT_EQ(pool.stats().allocation_count, reserved.allocation_count);
+  held.clear();
+  ASSERT_TRUE(pool.reserve(demand));  // it is all here
+  EXPECT_EQ(pool.stats().allocation_count, reserved.allocation_count);
+}
+
+TEST(BufferPool, AReservationOverTheBoundTakesNothing) {
+  BufferPool pool(100000);
+  BufferDemand demand;
+  demand.add(4096);
+  demand.add(50000, 2);
+  const auto reserved = pool.reserve(demand);
+  ASSERT_FALSE(reserved);
+  EXPECT_EQ(reserved.error().code(), ErrorCode::kOutOfResources);
+  EXPECT_EQ(pool.stats().bytes_held, 0U);
+}
+
 TEST(BufferPool, RecyclesAndCounts) {
   BufferPool pool(1 << 20);
   const std::byte* first = nullptr;

@@ -84,7 +84,7 @@ struct ControlMessage {
     saveReport @9 :SaveReport;
     heartbeat @10 :Heartbeat;
     failureReport @11 :FailureReport;
-    stop @12 :UInt64;  # Generation.
+    stop @12 :Announce;
     vote @13 :Vote;
     commit @14 :Commit;
   }
@@ -107,6 +107,7 @@ struct NicAddress {
 struct Welcome {
   jobToml @0 :Text;
   clusterToml @1 :Text;
+  epoch @2 :UInt64;
 }
 
 struct Announce {
@@ -209,6 +210,7 @@ struct Vote {
   to @2 :UInt32;
   squares @3 :List(ChunkSquares);
   losses @4 :List(MicroBatchLoss);
+  from @5 :UInt32;
 }
 struct ChunkSquares {
   layer @0 :UInt32;

@@ -205,9 +205,9 @@ SimWorld::~SimWorld() = default;
 Result<Outcome> SimWorld::run(Duration limit) {
   if (!run_until([] { return false; }, limit))
     return Error(ErrorCode::kTimeout, "the job was not over in time");
-  // Agents leave a moment after the coordinator has let them go.
+  // Agents leave a moment after the coordinator has let them go, or a minute after its last word.
   loop_.run_until([this] { return ends_.size() + killed_.size() >= hosts_.size(); },
-                  std::chrono::seconds(30));
+                  std::chrono::seconds(90));
   return *outcome_;
 }
 

@@ -21,7 +21,7 @@
 
 namespace holmes::transport::wire {
 
-constexpr std::uint16_t kProtocolVersion = 1;
+constexpr std::uint16_t kProtocolVersion = 2;
 constexpr std::size_t kPrefixBytes = 20;
 constexpr std::size_t kHeaderBytesMax = limits::kBulkHeaderBytesMax;
 

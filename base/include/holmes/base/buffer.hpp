@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -84,6 +85,19 @@ class BufferView {
   std::size_t size_ = 0;
 };
 
+/// How many buffers of which sizes somebody will hold at once.
+class BufferDemand {
+ public:
+  void add(std::size_t bytes, std::size_t count = 1);
+  void add(const BufferDemand& other);
+  /// Memory that all of them take together.
+  std::size_t bytes() const;
+
+ private:
+  friend class BufferPool;
+  std::map<std::size_t, std::size_t> count_by_capacity_;
+};
+
 class BufferPool {
  public:
   struct Stats {
@@ -101,6 +115,9 @@ class BufferPool {
 
   /// An uninitialised, unique buffer of exactly `bytes`; kOutOfResources when over the bound.
   Result<Buffer> acquire(std::size_t bytes);
+  /// Takes from the system what is missing for all of `demand` to be acquired without asking it
+  /// again. kOutOfResources, with nothing taken, when that goes over the bound.
+  Status reserve(const BufferDemand& demand);
   Stats stats() const;
 
  private:
