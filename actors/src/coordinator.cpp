@@ -47,13 +47,12 @@ caf::behavior Coordinator::make_behavior() {
 Result<std::string> Coordinator::listen(const transport::Endpoint& at) {
   HOLMES_TRY_ASSIGN(
       listener_,
-      resources_.context.listen(at, coordinator_identity(spec_, epoch_),
-                                guarded([this](std::shared_ptr<transport::Connection> connection) {
-                                  accepted(std::move(connection));
-                                }),
-                                guarded([this](const Error& error) {
-                                  log().warning("refused a peer: " + error.message());
-                                })));
+      resources_.context.listen(
+          at, coordinator_identity(spec_, epoch_),
+          guarded([this](std::shared_ptr<transport::Connection> connection) {
+            accepted(std::move(connection));
+          }),
+          guarded([this](const Error& error) { refusals_.write(log(), clock().now(), error); })));
   set_deadline(spec_.join_deadline, [this] {
     for (std::uint32_t host = 0; host < agents_.size(); ++host)
       if (!agents_[host].joined)

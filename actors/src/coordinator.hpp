@@ -21,6 +21,7 @@
 #include "holmes/actors/session.hpp"
 #include "holmes/base/compute_queue.hpp"
 #include "holmes/transport/connection.hpp"
+#include "refusal_log.hpp"
 #include "state_store.hpp"
 
 namespace holmes::actors {
@@ -145,6 +146,7 @@ class Coordinator final : public ExecutorActor {
   Outcome outcome_ = Outcome::kFinished;
   Executor::TimerId deadline_ = 0;
   Executor::TimerId watch_timer_ = 0;
+  RefusalLog refusals_;
 };
 
 }  // namespace holmes::actors

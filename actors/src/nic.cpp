@@ -30,12 +30,11 @@ caf::behavior Nic::make_behavior() {
 Result<std::string> Nic::listen(const transport::Endpoint& at) {
   HOLMES_TRY_ASSIGN(
       listener_,
-      context_.listen(at, spec_.self, guarded([this](std::shared_ptr<transport::Connection> link) {
-                        add_link(std::move(link));
-                      }),
-                      guarded([this](const Error& error) {
-                        log().warning("refused a peer: " + error.message());
-                      })));
+      context_.listen(
+          at, spec_.self, guarded([this](std::shared_ptr<transport::Connection> link) {
+            add_link(std::move(link));
+          }),
+          guarded([this](const Error& error) { refusals_.write(log(), clock().now(), error); })));
   ticked_ = clock().now();
   tick();
   return listener_->endpoint().address;

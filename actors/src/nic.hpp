@@ -16,6 +16,7 @@
 #include "executor_actor.hpp"
 #include "holmes/transport/connection.hpp"
 #include "messages.hpp"
+#include "refusal_log.hpp"
 
 namespace holmes::actors {
 
@@ -71,6 +72,7 @@ class Nic final : public ExecutorActor {
   Generation generation_;                // what is older is superseded
   std::uint64_t bytes_sent_closed_ = 0;  // of links that are gone
   std::uint64_t bytes_received_closed_ = 0;
+  RefusalLog refusals_;
   Executor::TimerId timer_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "exit_codes.hpp"
+#include "holmes/base/suggest.hpp"
 
 namespace holmes::launcher {
 namespace {
@@ -100,7 +101,29 @@ Finished usage_error(const std::string& what, const std::string& command) {
   return {kExitUsage, "", name + ": " + what + "; see " + name + " --help"};
 }
 
+/// "unknown command 'trian'; did you mean 'train'?", or the same of an option.
+Finished unknown_word(const CLI::App& app, const std::string& word) {
+  const auto commands = app.get_subcommands();
+  std::vector<std::string> names;
+  if (commands.empty()) {
+    for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+  } else {
+    for (const auto* option : commands.front()->get_options())
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const bool is_option = word.starts_with("-");
+  const std::string what = is_option          ? "unknown option '"
+                           : commands.empty() ? "unknown command '"
+                                              : "one argument too many: '";
+  return usage_error(what + word + "'" + did_you_mean(word, views),
+                     commands.empty() ? "" : commands.front()->get_name());
+}
+
 Finished from_cli11(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    if (const auto extras = app.remaining(true); !extras.empty())
+      return unknown_word(app, extras.front());
   std::ostringstream out;
   std::ostringstream err;
   const bool asked = app.exit(error, out, err) == 0;  // help or version

@@ -45,44 +45,4 @@ std::uint32_t buffers_needed(std::uint32_t leaf_count, LeafRange leaves) {
   return most;
 }
 
-TreeSum::TreeSum(std::uint32_t leaf_count) : state_(2 * std::size_t{leaf_count}, State::kAbsent) {
-  HOLMES_ASSERT(std::has_single_bit(leaf_count), "leaves are a power of two");
-}
-
-bool TreeSum::covered(TreeNode node) const {
-  // Below `node`: what is present there has a descendant present or added, level by level.
-  for (TreeNode first = node, last = node; first < state_.size(); first *= 2, last = 2 * last + 1) {
-    const auto begin = state_.begin() + first;
-    const auto end = state_.begin() + last + 1;
-    if (std::any_of(begin, end, [](State s) { return s != State::kAbsent; })) return true;
-  }
-  return false;
-}
-
-bool TreeSum::expects(TreeNode node) const {
-  if (node == 0 || node >= state_.size()) return false;
-  for (TreeNode above = node / 2; above > 0; above /= 2) {
-    if (state_[above] != State::kAbsent) return false;
-  }
-  return !covered(node);
-}
-
-std::optional<TreeSum::Addition> TreeSum::arrive(TreeNode node) {
-  HOLMES_ASSERT(node > 0 && node < state_.size(), "node out of range");
-  HOLMES_ASSERT(state_[node] == State::kAbsent, "a node arrives once");
-  state_[node] = State::kPresent;
-  ++present_count_;
-  if (node == 1 || state_[sibling(node)] != State::kPresent) return std::nullopt;
-  state_[node] = State::kAdded;
-  state_[sibling(node)] = State::kAdded;
-  present_count_ -= 2;
-  const TreeNode left = is_left(node) ? node : sibling(node);
-  return Addition{left, sibling(left), parent(left)};
-}
-
-void TreeSum::reset() {
-  std::fill(state_.begin(), state_.end(), State::kAbsent);
-  present_count_ = 0;
-}
-
 }  // namespace holmes::partition

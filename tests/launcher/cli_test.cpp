@@ -48,11 +48,14 @@ TEST(CommandLine, GenerateHasDefaultsAndChecks) {
 TEST(CommandLine, WrongUsageExits2AndNamesIt) {
   for (const auto& [arguments, what] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"trian"}, "trian"},
+           {{"trian"}, "holmes: unknown command 'trian'; did you mean 'train'?; see holmes --help"},
+           {{"--verison"}, "unknown option '--verison'"},
+           {{"train", "job.toml", "more"}, "one argument too many: 'more'"},
            {{}, "which command"},
            {{"train"}, "which job file"},
            {{"plan"}, "which job file"},
-           {{"train", "job.toml", "--rseume"}, "--rseume"},
+           {{"train", "job.toml", "--rseume"},
+            "holmes train: unknown option '--rseume'; did you mean '--resume'?"},
            {{"train", "job.toml", "--resume", "--overwrite"}, "--resume"},
            {{"train", "job.toml", "--log-level", "loud"}, "loud"}}) {
     const auto finished = parsed<Finished>(arguments);

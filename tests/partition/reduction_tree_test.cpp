@@ -14,28 +14,30 @@
 namespace holmes::partition {
 namespace {
 
+/// The whole sum, as in "((0+1)+(2+3))".
 std::string whole_sum(std::uint32_t leaf_count, TreeNode node) {
   if (node >= leaf_count) return std::to_string(node - leaf_count);
   return "(" + whole_sum(leaf_count, 2 * node) + "+" + whole_sum(leaf_count, 2 * node + 1) + ")";
 }
 
-/// A TreeSum together with the sums it keeps books of.
+/// Adds siblings as soon as both are here, up to the nodes in `kept`.
 struct Adder {
-  explicit Adder(std::uint32_t leaf_count) : tree(leaf_count) {}
-  void arrive(TreeNode node, std::string sum) {
-    EXPECT_TRUE(tree.expects(node));
-    sums[node] = std::move(sum);
-    auto addition = tree.arrive(node);
-    while (addition) {
-      sums[addition->result] = "(" + sums.at(addition->left) + "+" + sums.at(addition->right) + ")";
-      sums.erase(addition->left);
-      sums.erase(addition->right);
-      addition = tree.arrive(addition->result);
+  std::vector<TreeNode> kept{1};
+  std::map<TreeNode, std::string> sums{};
+
+  /// Returns the node that `node` has become part of.
+  TreeNode arrive(TreeNode node, std::string sum) {
+    const auto other = sums.find(sibling(node));
+    const bool ends = std::find(kept.begin(), kept.end(), node) != kept.end();
+    if (ends || other == sums.end()) {
+      EXPECT_TRUE(sums.emplace(node, std::move(sum)).second);
+      return node;
     }
-    EXPECT_EQ(sums.size(), tree.present_count());
+    const std::string pair = is_left(node) ? "(" + sum + "+" + other->second + ")"
+                                           : "(" + other->second + "+" + sum + ")";
+    sums.erase(other);
+    return arrive(parent(node), pair);
   }
-  TreeSum tree;
-  std::map<TreeNode, std::string> sums;
 };
 
 TEST(ReductionTree, MaximalSubtrees) {
@@ -62,18 +64,15 @@ TEST(ReductionTree, BuffersNeededIsWhatAReplicaUses) {
     for (std::uint32_t first = 0; first < leaves; ++first) {
       for (std::uint32_t last = first; last < leaves; ++last) {
         const auto subtrees = maximal_subtrees(leaves, {first, last});
-        TreeSum tree(leaves);
+        Adder adder{subtrees};
         std::uint32_t sent = 0;
         std::uint32_t most = 0;
         for (std::uint32_t leaf = first; leaf <= last; ++leaf) {
-          most = std::max(most, tree.present_count() - sent + 1);
-          TreeNode node = leaf_node(leaves, leaf);
-          auto addition = tree.arrive(node);
-          while (addition) {
-            node = addition->result;
-            addition = tree.arrive(node);
-          }
-          if (std::find(subtrees.begin(), subtrees.end(), node) != subtrees.end()) ++sent;
+          most = std::max(most, static_cast<std::uint32_t>(adder.sums.size()) + 1);
+          const TreeNode node = adder.arrive(leaf_node(leaves, leaf), "");
+          if (std::find(subtrees.begin(), subtrees.end(), node) == subtrees.end()) continue;
+          adder.sums.erase(node);
+          ++sent;
         }
         EXPECT_EQ(sent, subtrees.size());
         EXPECT_EQ(buffers_needed(leaves, {first, last}), most);
@@ -84,7 +83,7 @@ TEST(ReductionTree, BuffersNeededIsWhatAReplicaUses) {
   }
 }
 
-TEST(TreeSum, SameBracketsWhoeverComputesWhat) {
+TEST(ReductionTree, SameBracketsWhoeverComputesWhat) {
   Random random(11);
   for (int round = 0; round < 2000; ++round) {
     const std::uint32_t leaves = 1U << random.below(6);
@@ -98,45 +97,11 @@ TEST(TreeSum, SameBracketsWhoeverComputesWhat) {
     for (std::size_t i = partials.size(); i > 1; --i) {
       std::swap(partials[i - 1], partials[random.below(i)]);
     }
-    Adder adder(leaves);
-    for (const TreeNode node : partials) {
-      EXPECT_FALSE(adder.tree.complete());
-      adder.arrive(node, whole_sum(leaves, node));
-    }
-    EXPECT_TRUE(adder.tree.complete());
+    Adder adder;
+    for (const TreeNode node : partials) adder.arrive(node, whole_sum(leaves, node));
     ASSERT_EQ(adder.sums.size(), 1U);
     EXPECT_EQ(adder.sums.at(1), whole_sum(leaves, 1));
   }
-}
-
-TEST(TreeSum, ExpectsOnlyWhatIsMissing) {
-  TreeSum tree(4);
-  EXPECT_FALSE(tree.expects(0));
-  EXPECT_FALSE(tree.expects(8));
-  EXPECT_TRUE(tree.expects(1));
-  EXPECT_FALSE(tree.arrive(4));
-  EXPECT_FALSE(tree.expects(4));
-  EXPECT_FALSE(tree.expects(2));
-  EXPECT_FALSE(tree.expects(1));
-  EXPECT_TRUE(tree.expects(5));
-  EXPECT_EQ(tree.arrive(5), (TreeSum::Addition{4, 5, 2}));
-  EXPECT_FALSE(tree.arrive(2));
-  EXPECT_FALSE(tree.expects(5));
-  EXPECT_TRUE(tree.expects(3));
-  EXPECT_EQ(tree.arrive(3), (TreeSum::Addition{2, 3, 1}));
-  EXPECT_FALSE(tree.arrive(1));
-  EXPECT_TRUE(tree.complete());
-  tree.reset();
-  EXPECT_FALSE(tree.complete());
-  EXPECT_TRUE(tree.expects(4));
-  EXPECT_EQ(tree.present_count(), 0U);
-}
-
-TEST(TreeSumDeathTest, TwiceIsABug) {
-  TreeSum tree(2);
-  std::ignore = tree.arrive(2);
-  EXPECT_DEATH(std::ignore = tree.arrive(2), "arrives once");
-  EXPECT_DEATH(std::ignore = tree.arrive(4), "out of range");
 }
 
 }  // namespace

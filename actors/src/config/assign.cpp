@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "config/suggest.hpp"
+#include "holmes/base/suggest.hpp"
 
 namespace holmes::actors {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "config/assign.hpp"
 #include "config/document.hpp"
-#include "config/suggest.hpp"
 #include "config/text_file.hpp"
 #include "holmes/actors/job_config.hpp"
 #include "holmes/base/limits.hpp"
+#include "holmes/base/suggest.hpp"
 
 namespace holmes::actors {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "config/suggest.hpp"
 #include "holmes/base/limits.hpp"
+#include "holmes/base/suggest.hpp"
 
 namespace holmes::actors {
 namespace {

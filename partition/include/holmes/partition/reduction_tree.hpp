@@ -7,7 +7,6 @@
 // leaves is R + i. R is a power of two.
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "holmes/partition/plan.hpp"
@@ -38,42 +37,5 @@ std::vector<TreeNode> maximal_subtrees(std::uint32_t leaf_count, LeafRange leave
 /// of the step needs up to maximal_subtrees().size() - 1 more. At most 1 + ceil(log2 of the
 /// leaves).
 std::uint32_t buffers_needed(std::uint32_t leaf_count, LeafRange leaves);
-
-/// Which additions are possible next, given which nodes' sums are here: bookkeeping only, the
-/// buffers are the caller's. Allocates in its constructor alone. Not thread-safe.
-class TreeSum {
- public:
-  /// sum(result) = sum(left) + sum(right), added in place: left += right; left is the result now
-  /// and right is free.
-  struct Addition {
-    TreeNode left = 0;
-    TreeNode right = 0;
-    TreeNode result = 0;
-    friend bool operator==(const Addition&, const Addition&) = default;
-  };
-
-  explicit TreeSum(std::uint32_t leaf_count);
-
-  /// True when `node` exists and neither it nor anything above or below it has arrived: the check
-  /// for nodes that come from a peer.
-  bool expects(TreeNode node) const;
-  /// `node`'s sum is here; expects(node) must hold. Returns the addition that it makes possible, if
-  /// its sibling is here. The caller adds and calls arrive(addition.result) in turn.
-  std::optional<Addition> arrive(TreeNode node);
-  /// The sum over all leaves is here.
-  bool complete() const { return state_[1] == State::kPresent; }
-  /// Sums that are here now: each has a buffer.
-  std::uint32_t present_count() const { return present_count_; }
-  /// Forgets all arrivals, for the next step.
-  void reset();
-
- private:
-  enum class State : std::uint8_t { kAbsent, kPresent, kAdded };
-
-  bool covered(TreeNode node) const;
-
-  std::vector<State> state_;
-  std::uint32_t present_count_ = 0;
-};
 
 }  // namespace holmes::partition

@@ -1,9 +1,9 @@
-#include "config/suggest.hpp"
+#include "holmes/base/suggest.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace holmes::actors {
+namespace holmes {
 namespace {
 
 /// Longer names are nobody's typing error.
@@ -47,4 +47,4 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
   return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
 }
 
-}  // namespace holmes::actors
+}  // namespace holmes
