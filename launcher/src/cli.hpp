@@ -19,12 +19,14 @@ struct TrainCommand {
   bool resume = false;
   bool overwrite = false;
   bool json = false;
+  partition::NcclOverrides nccl = {};  ///< From the environment: main() fills it.
 };
 struct ShowKeysCommand {};
 struct PlanCommand {
   std::filesystem::path job;
   std::vector<std::string> overrides;
   bool json = false;
+  partition::NcclOverrides nccl = {};
 };
 struct GenerateCommand {
   std::filesystem::path checkpoint;

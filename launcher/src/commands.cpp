@@ -20,7 +20,8 @@ int finish(const Status& status, Console& console) {
 }
 
 Status try_show_plan(const PlanCommand& command, Console& console) {
-  HOLMES_TRY_ASSIGN(const auto job, actors::load_job({command.job, command.overrides}));
+  HOLMES_TRY_ASSIGN(const auto job,
+                    actors::load_job({command.job, command.overrides, command.nccl}));
   HOLMES_TRY_ASSIGN(const auto plan, partition::plan(job.cluster, actors::model_cost(job),
                                                      job.train.shape, job.parallel));
   console.print(command.json ? partition::to_json(plan, job.cluster)

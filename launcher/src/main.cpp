@@ -1,5 +1,6 @@
 // Constructs everything and passes it down: nothing below this file is a singleton.
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,15 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view{} : std::string_view(value);
 }
 
+std::optional<std::string> variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+partition::NcclOverrides nccl_overrides() {
+  return {variable("NCCL_SOCKET_IFNAME"), variable("NCCL_IB_HCA"), variable("NCCL_IB_DISABLE")};
+}
+
 bool wants_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (const auto value = environment(name); !value.empty())
@@ -41,7 +51,8 @@ struct Program {
     if (!finished.error.empty()) console.log(finished.error);
     return finished.exit_code;
   }
-  int operator()(const TrainCommand& command) const {
+  int operator()(TrainCommand command) const {
+    command.nccl = nccl_overrides();
     ignore_write_signals();
     block_stop_signals();  // before anything starts a thread
     const SteadyClock clock;
@@ -50,7 +61,10 @@ struct Program {
                            actors::load_job, actors::start_session});
   }
   int operator()(const ShowKeysCommand&) const { return show_keys(console); }
-  int operator()(const PlanCommand& command) const { return show_plan(command, console); }
+  int operator()(PlanCommand command) const {
+    command.nccl = nccl_overrides();
+    return show_plan(command, console);
+  }
   int operator()(const GenerateCommand& command) const { return generate(command, console); }
   int operator()(const AgentCommand& command) const {
     ignore_write_signals();

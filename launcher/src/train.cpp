@@ -178,7 +178,7 @@ Summary summarise(const EventSink& events, const actors::JobConfig& job, actors:
 
 int train(const TrainCommand& command, const TrainServices& services) {
   const TimePoint start = services.clock.now();
-  const auto job = services.load_job({command.job, command.overrides});
+  const auto job = services.load_job({command.job, command.overrides, command.nccl});
   if (!job) return fail(services.console, job.error());
   const auto folder = RunFolder::open(job->run.folder, run_start(command));
   if (!folder) return fail(services.console, folder.error());

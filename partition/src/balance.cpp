@@ -28,7 +28,7 @@ class Costs {
 
   double bytes(std::size_t stage, std::size_t first, std::size_t end) const {
     const BalanceStage& at = stages_[stage];
-    return at.fixed_bytes + sums_[end].bytes - sums_[first].bytes +
+    return at.fixed_bytes + at.bytes_scale * (sums_[end].bytes - sums_[first].bytes) +
            at.in_flight * (sums_[end].activation_bytes - sums_[first].activation_bytes);
   }
   double excess(std::size_t stage, std::size_t first, std::size_t end) const {

@@ -28,21 +28,11 @@ Error invalid(std::string message) {
   return Error(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-/// Names become file names and parts of messages, so that they are kept plain.
-Status check_name(const std::string& what, const std::string& name) {
+/// `what` has a name, and a plain one.
+Status check_named(const std::string& what, const std::string& name) {
   if (name.empty()) return invalid(what + " has no name");
-  if (name.size() > kNameCharactersMax) {
-    return invalid(what + " '" + name.substr(0, kNameCharactersMax) + "...': the name has over " +
-                   std::to_string(kNameCharactersMax) + " characters");
-  }
-  const bool plain = name.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "0123456789._-") == std::string::npos;
-  if (!plain || name.front() == '.') {
-    return invalid(what + " '" + name +
-                   "': use letters, digits, '.', '_' and '-' only, and no '.' in front");
-  }
-  return {};
+  const Status status = check_name(name);
+  return status ? status : invalid(what + " " + status.error().message());
 }
 
 Status check_positive(const std::string& what, const char* key, double value, double max) {
@@ -64,7 +54,7 @@ Status check_fabrics(const Cluster& cluster) {
   }
   std::set<std::string> names;
   for (const Fabric& fabric : cluster.fabrics) {
-    HOLMES_TRY(check_name("fabric", fabric.name));
+    HOLMES_TRY(check_named("fabric", fabric.name));
     const std::string what = "fabric " + fabric.name;
     if (!names.insert(fabric.name).second) {
       return invalid("two fabrics are named '" + fabric.name + "'; rename one");
@@ -87,10 +77,7 @@ Status check_facts(const Cluster& cluster, const Host& host, const Nic& nic,
                    counted(host.devices.size(), "device") + " (numbered from 0)");
   }
   const NicKind kind = cluster.fabrics[nic.fabric.index()].kind;
-  const bool fits = nic.gid == GidKind::kUnknown ||
-                    (nic.gid == GidKind::kInfiniBand && kind == NicKind::kInfiniBand) ||
-                    (nic.gid > GidKind::kInfiniBand && kind == NicKind::kRoce);
-  if (nic.gid > GidKind::kRoceV2 || !fits) {
+  if (!fits(nic.gid, kind)) {
     return invalid(what + ": a GID of kind " + std::string(to_string(nic.gid)) +
                    " is not possible on a fabric of kind " + std::string(to_string(kind)));
   }
@@ -108,7 +95,7 @@ Status check_nics(const Cluster& cluster, const Host& host) {
   }
   std::set<std::string> names;
   for (const Nic& nic : host.nics) {
-    HOLMES_TRY(check_name("NIC of host " + host.name, nic.name));
+    HOLMES_TRY(check_named("NIC of host " + host.name, nic.name));
     const std::string what = "host " + host.name + ", NIC " + nic.name;
     if (!names.insert(nic.name).second) {
       return invalid("host " + host.name + ": two NICs are named '" + nic.name + "'; rename one");
@@ -128,7 +115,7 @@ Status check_devices(const Host& host) {
     return invalid("host " + host.name + " has no device; give it at least one [[host.device]]");
   }
   for (const Device& device : host.devices) {
-    HOLMES_TRY(check_name("device kind of host " + host.name, device.kind));
+    HOLMES_TRY(check_named("device kind of host " + host.name, device.kind));
     const std::string what = "host " + host.name + ", device " + device.kind;
     if (device.threads == 0 || device.threads > kThreadsMax) {
       return invalid(what + ": threads = " + std::to_string(device.threads) +
@@ -202,6 +189,24 @@ Status check_links(const Cluster& cluster) {
 
 }  // namespace
 
+Status check_name(const std::string& name) {
+  if (name.size() > kNameCharactersMax) {
+    return invalid("'" + name.substr(0, kNameCharactersMax) + "...': the name has over " +
+                   std::to_string(kNameCharactersMax) + " characters");
+  }
+  const bool plain = name.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789._-") == std::string::npos;
+  if (plain && !name.empty() && name.front() != '.') return {};
+  return invalid("'" + name + "': use letters, digits, '.', '_' and '-' only, and no '.' in front");
+}
+
+bool fits(GidKind gid, NicKind kind) {
+  return gid == GidKind::kUnknown ||
+         (gid == GidKind::kInfiniBand && kind == NicKind::kInfiniBand) ||
+         (gid > GidKind::kInfiniBand && gid <= GidKind::kRoceV2 && kind == NicKind::kRoce);
+}
+
 bool Device::is_gpu() const {
   return kind.rfind("cpu", 0) != 0 && kind.rfind("paced", 0) != 0;
 }
@@ -234,7 +239,7 @@ std::optional<NicId> Cluster::nic_on(HostId host, FabricId fabric) const {
   HOLMES_ASSERT(host.index() < hosts.size(), "host out of range");
   const auto& nics = hosts[host.index()].nics;
   for (std::uint32_t nic = 0; nic < nics.size(); ++nic) {
-    if (nics[nic].fabric == fabric && nics[nic].port_up) return NicId(nic);
+    if (nics[nic].fabric == fabric && nics[nic].port_up && nics[nic].use) return NicId(nic);
   }
   if (links.empty()) return std::nullopt;
   const auto linked = rails(*this, host, fabric);
@@ -250,12 +255,12 @@ Status validate(const Cluster& cluster) {
   HOLMES_TRY(check_fabrics(cluster));
   std::set<std::string> names;
   for (const Host& host : cluster.hosts) {
-    HOLMES_TRY(check_name("host", host.name));
+    HOLMES_TRY(check_named("host", host.name));
     if (!names.insert(host.name).second) {
       return invalid("two hosts are named '" + host.name + "'; rename one");
     }
     if (!host.cluster.empty()) {
-      HOLMES_TRY(check_name("cluster of host " + host.name, host.cluster));
+      HOLMES_TRY(check_named("cluster of host " + host.name, host.cluster));
     }
     HOLMES_TRY(check_nics(cluster, host));
     HOLMES_TRY(check_devices(host));

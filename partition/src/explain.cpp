@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "holmes/partition/nccl.hpp"
 #include "holmes/partition/plan.hpp"
 #include "plan_text.hpp"
 #include "text.hpp"
@@ -20,9 +21,15 @@ std::string device_name(const Cluster& cluster, DeviceId device) {
 }
 
 std::string device_names(const Cluster& cluster, const std::vector<DeviceId>& devices) {
+  constexpr std::size_t kShown = 16;
   std::vector<std::string> names;
-  for (const DeviceId device : devices) names.push_back(device_name(cluster, device));
-  return joined(names);
+  for (const DeviceId device : devices) {
+    if (names.size() == kShown) break;
+    names.push_back(device_name(cluster, device));
+  }
+  return joined(names) + (devices.size() > kShown
+                              ? " and " + std::to_string(devices.size() - kShown) + " more"
+                              : "");
 }
 
 std::string fabric_names(const Cluster& cluster, const std::vector<FabricId>& paths) {
@@ -74,6 +81,9 @@ std::string explain(const Plan& plan, const Cluster& cluster) {
   for (const Group& group : plan.groups) {
     text += std::string(to_string(group.kind)) + " group " + device_names(cluster, group.devices) +
             ": " + fabric_names(cluster, group.paths) + "\n  because " + group.reason + "\n";
+    if (const auto nccl = nccl_settings(cluster, group)) {
+      text += "  nccl: its own communicator, " + describe(cluster, *nccl) + "\n";
+    }
   }
   for (const UnusedDevice& unused : unused_devices(plan, cluster)) {
     text += "unused: " + device_name(cluster, unused.device) + ", " + unused.reason + "\n";

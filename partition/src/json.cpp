@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "holmes/partition/nccl.hpp"
 #include "holmes/partition/plan_json.hpp"
 #include "plan_text.hpp"
 
@@ -28,18 +29,34 @@ Json stage_json(const StagePlan& stage) {
   Json devices = Json::array();
   Json shares = Json::array();
   for (const Share& share : stage.shares) {
-    devices.push_back(share.device.value());
-    shares.push_back(
-        {{"device", share.device.value()}, {"leaves", {share.leaves.first, share.leaves.last}}});
+    for (const DeviceId device : share.devices()) devices.push_back(device.value());
+    shares.push_back({{"device", share.device.value()},
+                      {"devices", ids(share.devices())},
+                      {"leaves", {share.leaves.first, share.leaves.last}}});
   }
   return {{"layers", {stage.first_block, stage.last_block}},
           {"devices", std::move(devices)},
           {"shares", std::move(shares)}};
 }
 
+Json nccl_json(const Group& group, const Cluster& cluster) {
+  const auto settings = nccl_settings(cluster, group);
+  if (!settings) return nullptr;
+  Json nics = Json::object();
+  for (const auto& [id, list] : settings->nics) {
+    const Host& host = cluster.hosts[id.index()];
+    Json names = Json::array();
+    for (const NicId nic : list) names.push_back(host.nics[nic.index()].name);
+    nics[host.name] = std::move(names);
+  }
+  return {{"net_name", settings->net_name.empty() ? Json(nullptr) : Json(settings->net_name)},
+          {"nics", std::move(nics)}};
+}
+
 Json group_json(const Group& group, const Cluster& cluster) {
   Json object = {{"kind", to_string(group.kind)}, {"devices", ids(group.devices)}};
   add_paths(cluster, group.paths, object);
+  object["nccl"] = nccl_json(group, cluster);
   object["reason"] = group.reason;
   return object;
 }

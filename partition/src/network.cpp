@@ -47,7 +47,7 @@ Search search(const Cluster& cluster, FabricId from) {
 void add_up(const Cluster& cluster, const Host& host, FabricId fabric, std::vector<NicId>& found) {
   for (std::uint32_t i = 0; i < host.nics.size(); ++i) {
     const Nic& nic = host.nics[i];
-    if (nic.fabric != fabric || !nic.port_up) continue;
+    if (nic.fabric != fabric || !nic.port_up || !nic.use) continue;
     if (!found.empty() &&
         contradiction(cluster, host.nics[found.front().index()], nic, false).has_value()) {
       continue;

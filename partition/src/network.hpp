@@ -15,8 +15,9 @@ namespace holmes::partition {
 std::optional<std::vector<std::size_t>> links_between(const Cluster& cluster, FabricId from,
                                                       FabricId to);
 
-/// The NICs through which `host` takes part in `fabric`: those whose ports are up on it, without
-/// one those on the first fabric linked to it. Rails whose facts contradict the first are left out.
+/// The NICs through which `host` takes part in `fabric`: those on it that are used and whose ports
+/// are up, without one those on the first fabric linked to it. Rails whose facts contradict the
+/// first are left out.
 std::vector<NicId> rails(const Cluster& cluster, HostId host, FabricId fabric);
 
 /// What separates two NICs whose fabrics are joined: subnets, kinds of GID. Nothing: they talk.

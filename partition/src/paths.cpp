@@ -56,11 +56,27 @@ std::vector<FabricId> fabrics_of(const Cluster& cluster, const Host& host) {
   return found;
 }
 
+/// The first NIC of each host on `fabric`, which joins them; empty when all only reach it by links.
+std::vector<NicId> first_rails(const Cluster& cluster, const std::vector<HostId>& hosts,
+                               FabricId fabric) {
+  std::vector<NicId> found;
+  bool direct = false;
+  for (const HostId host : hosts) {
+    found.push_back(rails(cluster, host, fabric).front());
+    direct = direct || cluster.hosts[host.index()].nics[found.back().index()].fabric == fabric;
+  }
+  return direct ? found : std::vector<NicId>{};
+}
+
 std::vector<Candidate> common_fabrics(const Cluster& cluster, const std::vector<HostId>& hosts) {
   HOLMES_ASSERT(!hosts.empty(), "a group has hosts");
   std::vector<Candidate> candidates;
+  std::set<std::vector<NicId>> seen;
   for (const FabricId fabric : fabrics_of(cluster, cluster.hosts[hosts.front().index()])) {
     if (!joins(cluster, fabric, hosts)) continue;
+    // Links make several names for the same NICs: one is enough, of a fabric that some host is on.
+    const auto first_nics = first_rails(cluster, hosts, fabric);
+    if (first_nics.empty() || !seen.insert(first_nics).second) continue;
     Candidate candidate{fabric, std::numeric_limits<double>::infinity(), 0, ~std::size_t{0}};
     for (const HostId host : hosts) {
       const auto mine = rails(cluster, host, fabric);

@@ -57,15 +57,23 @@ std::size_t data_degree(const Plan& plan) {
 }
 
 std::vector<UnusedDevice> unused_devices(const Plan& plan, const Cluster& cluster) {
-  auto members = plan.members();
-  std::sort(members.begin(), members.end());
+  std::vector<bool> used(cluster.device_count(), false);
+  for (const DeviceId member : plan.members()) used[member.index()] = true;
+  const std::string by_degree = "since parallel.data asks for " +
+                                std::to_string(data_degree(plan)) + " replicas of each of " +
+                                std::to_string(plan.stages.size()) + " stages";
   std::vector<UnusedDevice> unused;
-  for (std::uint32_t rank = 0; rank < cluster.device_count(); ++rank) {
-    if (std::binary_search(members.begin(), members.end(), DeviceId(rank))) continue;
-    unused.push_back({DeviceId(rank), "since parallel.data asks for " +
-                                          std::to_string(data_degree(plan)) +
-                                          " replicas of each of " +
-                                          std::to_string(plan.stages.size()) + " stages"});
+  std::uint32_t rank = 0;
+  for (const Host& host : cluster.hosts) {
+    const std::size_t whole = host.devices.size() / plan.tensor * plan.tensor;
+    for (std::size_t i = 0; i < host.devices.size(); ++i, ++rank) {
+      if (used[rank]) continue;
+      unused.push_back(
+          {DeviceId(rank), i < whole ? by_degree
+                                     : "since its host's " + std::to_string(host.devices.size()) +
+                                           " devices are no multiple of parallel.tensor = " +
+                                           std::to_string(plan.tensor)});
+    }
   }
   return unused;
 }

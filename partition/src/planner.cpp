@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "holmes/base/limits.hpp"
 #include "holmes/partition/plan.hpp"
 #include "holmes/partition/schedule.hpp"
 #include "holmes/partition/split.hpp"
 #include "layout.hpp"
+#include "optimal_split.hpp"
 #include "paths.hpp"
 #include "plan_checks.hpp"
 #include "text.hpp"
@@ -37,7 +39,11 @@ Status check_input(const ModelCost& model, const PlanOptions& options) {
   if (options.strategy > kStrategyLast || options.schedule > kScheduleLast) {
     return invalid("unknown strategy or schedule");
   }
-  if (options.tensor != 1) return invalid("parallel.tensor must be 1 for now");
+  if (options.tensor == 0 || options.tensor > limits::kDevicesMax) {
+    return invalid("parallel.tensor = " + std::to_string(options.tensor) +
+                   " must lie between 1 and " + std::to_string(limits::kDevicesMax));
+  }
+  if (options.split > SplitRule::kOptimal) return invalid("unknown rule to split the layers");
   return check_stages(options.pipeline, model.blocks);
 }
 
@@ -53,52 +59,94 @@ Status check_replicas(const Layout& layout, std::uint32_t leaves) {
   return {};
 }
 
-/// Speed of a stage as its slowest replica allows: its share of the leaves against its own speed.
-double stage_speed(const std::vector<const Device*>& devices, const StagePlan& stage,
-                   std::uint32_t leaves) {
-  double slowest = 0;
-  for (const Share& share : stage.shares) {
-    const double part = 1.0 * (share.leaves.last - share.leaves.first + 1) / leaves;
-    slowest = std::max(slowest, part / devices[share.device.index()]->split_speed());
+/// A replica is as fast as its slowest device, times their number.
+double unit_speed(const DeviceTable& devices, const Unit& unit) {
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const DeviceId device : unit) {
+    slowest = std::min(slowest, devices[device.index()]->split_speed());
   }
-  return 1 / slowest;
+  return slowest * static_cast<double>(unit.size());
 }
 
-void deal_leaves(const Layout& layout, Plan& plan) {
-  for (const auto& devices : layout) {
+/// Leaves by speed; strategy megatron knows no speeds.
+void deal_leaves(const DeviceTable& devices, Layout layout, Plan& plan) {
+  for (auto& units : layout) {
+    std::vector<double> speeds;
+    for (const Unit& unit : units) {
+      speeds.push_back(plan.strategy == Strategy::kMegatron ? 1 : unit_speed(devices, unit));
+    }
+    const auto runs = split_leaves(plan.job.reduction_leaves, speeds);
     StagePlan stage;
-    const auto runs =
-        split_leaves(plan.job.reduction_leaves, static_cast<std::uint32_t>(devices.size()));
-    for (std::size_t i = 0; i < devices.size(); ++i) stage.shares.push_back({devices[i], runs[i]});
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      stage.shares.push_back({units[i].front(), runs[i], {units[i].begin() + 1, units[i].end()}});
+    }
     plan.stages.push_back(std::move(stage));
   }
 }
 
-void deal_blocks(const Cluster& cluster, const ModelCost& model, double alpha, Plan& plan) {
-  const auto stages = static_cast<std::uint32_t>(plan.stages.size());
-  std::vector<std::uint32_t> counts;
-  if (plan.strategy == Strategy::kMegatron) {
-    counts = split_equal(model.blocks, stages);
-  } else {
-    const auto devices = devices_by_rank(cluster);
-    std::vector<double> speeds;
-    for (const StagePlan& stage : plan.stages) {
-      speeds.push_back(stage_speed(devices, stage, plan.job.reduction_leaves));
-    }
-    counts = split_by_speed(model.blocks, speeds, alpha);
+/// Speed of a stage as its slowest replica allows: its part of the leaves against its own speed.
+double stage_speed(const DeviceTable& devices, const StagePlan& stage, std::uint32_t leaves) {
+  double slowest = 0;
+  for (const Share& share : stage.shares) {
+    const double part = 1.0 * (share.leaves.last - share.leaves.first + 1) / leaves;
+    slowest = std::max(slowest, part / unit_speed(devices, share.devices()));
   }
+  return 1 / slowest;
+}
+
+std::vector<double> stage_speeds(const DeviceTable& devices, const Plan& plan) {
+  std::vector<double> speeds;
+  for (const StagePlan& stage : plan.stages) {
+    speeds.push_back(stage_speed(devices, stage, plan.job.reduction_leaves));
+  }
+  return speeds;
+}
+
+SplitRule split_rule(const PlanOptions& options) {
+  if (options.split != SplitRule::kDefault) return options.split;
+  return options.strategy == Strategy::kMegatron ? SplitRule::kEqual : SplitRule::kFormula;
+}
+
+void set_blocks(const std::vector<std::uint32_t>& counts, Plan& plan) {
   std::uint32_t first = 0;
-  for (std::uint32_t i = 0; i < stages; ++i) {
+  for (std::size_t i = 0; i < counts.size(); ++i) {
     plan.stages[i].first_block = first;
     first += counts[i];
     plan.stages[i].last_block = first - 1;
   }
 }
 
-std::vector<DeviceId> devices_of(const StagePlan& stage) {
-  std::vector<DeviceId> devices;
-  for (const Share& share : stage.shares) devices.push_back(share.device);
-  return devices;
+Status deal_blocks(const DeviceTable& devices, const ModelCost& model, const PlanOptions& options,
+                   Plan& plan) {
+  const auto stages = static_cast<std::uint32_t>(plan.stages.size());
+  const auto speeds = stage_speeds(devices, plan);
+  const MemoryFloor floor(devices, model, plan);
+  switch (split_rule(options)) {
+    case SplitRule::kOptimal: {
+      HOLMES_TRY_ASSIGN(const Balance best, optimal_split(model, plan, speeds, floor));
+      set_blocks(best.counts, plan);
+      return {};
+    }
+    case SplitRule::kEqual:
+      set_blocks(split_equal(model.blocks, stages), plan);
+      break;
+    default:
+      set_blocks(split_by_speed(model.blocks, speeds, options.alpha), plan);
+  }
+  if (floor.check(plan)) return {};
+  // Name the nearest thing that fits, if there is any.
+  const auto best = optimal_split(model, plan, speeds, floor);
+  if (!best) return best.error();
+  return floor.check(plan).error().in(
+      "layers split " +
+      std::string(split_rule(options) == SplitRule::kEqual ? "equally" : "in proportion to speed"));
+}
+
+/// The devices of tensor rank `rank` in all replicas of `stage`.
+void add_rank(const StagePlan& stage, std::uint32_t rank, std::vector<DeviceId>& devices) {
+  for (const Share& share : stage.shares) {
+    devices.push_back(rank == 0 ? share.device : share.peers[rank - 1]);
+  }
 }
 
 Status add_group(const Cluster& cluster, const std::vector<HostId>& hosts, GroupKind kind,
@@ -113,17 +161,29 @@ Status add_group(const Cluster& cluster, const std::vector<HostId>& hosts, Group
 
 Status add_groups(const Cluster& cluster, const std::vector<HostId>& hosts, Plan& plan) {
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    HOLMES_TRY(add_group(cluster, hosts, GroupKind::kData, devices_of(plan.stages[i]),
-                         "data group of stage " + std::to_string(i), plan));
+    for (std::uint32_t rank = 0; rank < plan.tensor; ++rank) {
+      std::vector<DeviceId> devices;
+      add_rank(plan.stages[i], rank, devices);
+      HOLMES_TRY(add_group(cluster, hosts, GroupKind::kData, std::move(devices),
+                           "data group of stage " + std::to_string(i), plan));
+    }
   }
-  if (plan.stages.size() > 1) {
-    auto tied = devices_of(plan.stages.front());
-    const auto last = devices_of(plan.stages.back());
-    tied.insert(tied.end(), last.begin(), last.end());
+  for (std::uint32_t rank = 0; plan.stages.size() > 1 && rank < plan.tensor; ++rank) {
+    std::vector<DeviceId> tied;
+    add_rank(plan.stages.front(), rank, tied);
+    add_rank(plan.stages.back(), rank, tied);
     HOLMES_TRY(add_group(cluster, hosts, GroupKind::kTied, std::move(tied),
                          "exchange of the tied embedding", plan));
   }
-  return add_group(cluster, hosts, GroupKind::kVote, plan.members(), "vote of all members", plan);
+  HOLMES_TRY(
+      add_group(cluster, hosts, GroupKind::kVote, plan.members(), "vote of all members", plan));
+  if (plan.tensor == 1) return {};
+  for (const StagePlan& stage : plan.stages) {
+    for (const Share& share : stage.shares) {
+      plan.groups.push_back({GroupKind::kTensor, share.devices(), {}, "within one host"});
+    }
+  }
+  return {};
 }
 
 Status add_edges(const Cluster& cluster, const std::vector<HostId>& hosts, Plan& plan) {
@@ -149,13 +209,15 @@ Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape
   result.schedule = options.schedule;
   if (options.schedule == ScheduleKind::kInterleaved) result.chunks = options.chunks;
   HOLMES_TRY_ASSIGN(result.job, checked_shape(job));
-  HOLMES_TRY_ASSIGN(const Layout layout, options.strategy == Strategy::kMegatron
-                                             ? megatron_layout(cluster, options)
-                                             : holmes_layout(cluster, options));
+  result.tensor = options.tensor;
+  HOLMES_TRY_ASSIGN(Layout layout, options.strategy == Strategy::kMegatron
+                                       ? megatron_layout(cluster, options)
+                                       : holmes_layout(cluster, options));
   HOLMES_TRY(check_stages(layout.size(), model.blocks));
   HOLMES_TRY(check_replicas(layout, result.job.reduction_leaves));
-  deal_leaves(layout, result);
-  deal_blocks(cluster, model, options.alpha, result);
+  const DeviceTable devices = devices_by_rank(cluster);
+  deal_leaves(devices, std::move(layout), result);
+  HOLMES_TRY(deal_blocks(devices, model, options, result));
   HOLMES_TRY(check_schedule(result));
   const auto hosts = hosts_by_device(cluster);
   HOLMES_TRY(add_groups(cluster, hosts, result));

@@ -56,6 +56,7 @@ std::string nics_of(const Cluster& cluster, HostId id) {
   for (const Nic& nic : host.nics) {
     std::string name = nic.name + " on " + cluster.fabrics[nic.fabric.index()].name;
     if (!nic.port_up) name += " (port down)";
+    if (!nic.use) name += " (kept out by the user)";
     if (!nic.subnet.empty()) name += " (subnet " + nic.subnet + ")";
     if (nic.gid != GidKind::kUnknown) name += " (GID " + std::string(to_string(nic.gid)) + ")";
     names.push_back(std::move(name));

@@ -95,7 +95,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[hosts]]\nname = \"h\"",
                 "c:11: ", "unknown entry [[hosts]]; did you mean 'host'?"},
         Mistake{"[host]\nname = \"h\"", "c:11: ", "write [[host]] before each entry"},
-        Mistake{"[[link]]\nfrom = \"a\"", "c:11: ", "[[link]] is not supported yet"},
         Mistake{"[[host]]\ncluster = \"h\"", "c:11: ", "[[host]] needs the key 'name'"},
         Mistake{"[[host]]\nname = \"h\"", "c:11: ", "'h' has no device"},
         Mistake{"[[host]]\nname = 3", "c:12: ", "[[host]] name: wants a string, not an integer"},
@@ -120,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[host]]\nname = \"h\"\ncount = 4096\n[[host.device]]\n[[host]]\nname = \"i\"\n"
                 "[[host.device]]",
                 "c:15: ", "over 4096 hosts"},
-        Mistake{"[[host]]\nname = \"../h\"\n[[host.device]]", "c: ", "'../h'"},
+        Mistake{"[[host]]\nname = \"../h\"\n[[host.device]]", "c:12: ", "'../h'"},
         Mistake{"[[cluster]]\nname = \"a\"\n[[cluster]]\nname = \"a\"",
                 "c:14: ", "two clusters are named 'a'"},
         Mistake{"[[cluster]]\nname = \"alpha\"\n[[host]]\nname = \"h\"\ncluster = \"alhpa\"",
@@ -132,6 +131,108 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[fabric]]\nname = \"x\"\nkind = \"roce\"\ngbit_s = 1\nlatency_us = -1",
                 "c:15: ", "[[fabric]] latency_us: -1 is out of range"},
         Mistake{"[[fabric]]\nname = \"x\"", "c:11: ", "needs the key 'kind'"}));
+
+/// Two hosts in clusters a and b, on lines 11 to 18, and a link with these ends.
+std::string link_between(const std::string& from, const std::string& to) {
+  return "[[host]]\nname = \"h\"\ncluster = \"a\"\n[[host.device]]\n[[host]]\nname = \"i\"\n"
+         "cluster = \"b\"\n[[host.device]]\n[[link]]\nfrom = \"" +
+         from + "\"\nto = \"" + to + "\"\ngbit_s = 1\nlatency_us = 5\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Links, Mistakes,
+    ::testing::Values(
+        Mistake{link_between("aa", "b"), "c:20: ", "[[link]] from: 'aa' is neither a fabric nor"},
+        Mistake{link_between("a", "ibb"), "c:21: ", "did you mean 'ib'?"},
+        Mistake{link_between("a", "ib"), "c:21: ", "'ib' is a fabric, the other end is not"},
+        Mistake{link_between("ib", "ib"), "c:21: ", "two different ends"},
+        Mistake{link_between("ib", "eth"), "c:21: ", "infiniband and ethernet cannot be joined"},
+        Mistake{link_between("a", "b") + "[[link]]\nfrom = \"b\"\nto = \"a\"\ngbit_s = 1\n"
+                                         "latency_us = 1",
+                "c:24: ", "two links join 'b' and 'a'; the first is at line 19"},
+        Mistake{link_between("a", "b") + "[[link]]\nfrom = \"b\"\nto = \"a\"\ngbit_s = -1",
+                "c:27: ", "[[link]] gbit_s: -1 is out of range"},
+        Mistake{link_between("a", "b") + "[[link]]\nfrom = \"b\"",
+                "c:24: ", "needs the key 'to'"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Facts, Mistakes,
+    ::testing::Values(
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\nnear = [1]",
+                "c:17: ", "[[host.nic]] near: 1 is no device of the host, which has 1"},
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\nnear = [0, 0]",
+                "c:17: ", "names device 0 twice"},
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\nnear = 0",
+                "c:17: ", "wants a list of device numbers, not an integer"},
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\nnear = [\"0\"]",
+                "c:17: ", "wants device numbers, not a string"},
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\ngid = \"roce-v2\"",
+                "c:17: ", "'roce-v2' is not possible on fabric 'ib', which is of kind infiniband"},
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\ngid = \"roce\"",
+                "c:17: ", "[[host.nic]] gid: 'roce' is none of"},
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\nport = \"dwon\"",
+                "c:17: ", "did you mean 'down'?"},
+        Mistake{kHost + "[[host.nic]]\nname = \"n\"\nfabric = \"ib\"\nmtu_bytes = 9",
+                "c:17: ", "[[host.nic]] mtu_bytes: 9 is out of range"},
+        Mistake{kHost + "kind = \"a 100\"", "c:14: ", "[[host.device]] kind: 'a 100': use letters"},
+        Mistake{kHost + "training_tflops = -1", "c:14: ", "training_tflops: -1 is out of range"},
+        Mistake{"[[host]]\nname = \"h\"\ncluster = \"..\"", "c:13: ", "[[host]] cluster: '..'"},
+        Mistake{"[[fabric]]\nname = \"x\"\nkind = \"roce\"\ngbit_s = 1\nlatency_us = 1\n"
+                "trunk_gbit_s = 1e9",
+                "c:16: ", "[[fabric]] trunk_gbit_s: 1e+09 is out of range"}));
+
+TEST(ClusterFile, KeepsLinksTrunksAndFactsOfNics) {
+  const auto cluster = parse_cluster(std::string(kFabrics) + R"(
+trunk_gbit_s = 40
+trusted = true
+[[host]]
+name = "h"
+cluster = "a"
+[[host.device]]
+count = 2
+training_tflops = 1.5
+[[host.nic]]
+name = "ib"
+fabric = "ib"
+count = 2
+near = [1]
+subnet = "fe80::1"
+gid = "infiniband"
+mtu_bytes = 4096
+port = "down"
+address = "10.0.0.7"
+use = false
+[[host]]
+name = "i"
+cluster = "b"
+[[host.device]]
+[[link]]
+from = "a"
+to = "b"
+gbit_s = 10
+latency_us = 5000
+)",
+                                     "c");
+  ASSERT_TRUE(cluster) << cluster.error().message();
+  EXPECT_EQ(cluster->fabrics[1],
+            (partition::Fabric{"eth", NicKind::kEthernet, 25, 50.5, 40, true}));
+  EXPECT_EQ(cluster->hosts[0].devices[1].split_speed(), 1.5);
+  EXPECT_EQ(cluster->hosts[0].nics[1], (partition::Nic{"ib1",
+                                                       FabricId(0),
+                                                       200,
+                                                       5,
+                                                       "10.0.0.7",
+                                                       {1},
+                                                       false,
+                                                       false,
+                                                       "fe80::1",
+                                                       partition::GidKind::kInfiniBand,
+                                                       4096}));
+  EXPECT_EQ(cluster->links, (std::vector<partition::Link>{{"a", "b", 10, 5000}}));
+  const auto again = parse_cluster(to_toml(*cluster), "again");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(*again, *cluster);
+}
 
 TEST(ClusterFile, ListsNeedTheirBrackets) {
   const auto cluster = parse_cluster("host = [1]\n", "c");

@@ -35,7 +35,8 @@ std::optional<double> step_s(const Case& c, const std::vector<std::uint32_t>& co
     double bytes = stage.fixed_bytes;
     for (std::uint32_t i = 0; i < counts[s]; ++i, ++layer) {
       work += c.layers[layer].work;
-      bytes += c.layers[layer].bytes + stage.in_flight * c.layers[layer].activation_bytes;
+      bytes += stage.bytes_scale * c.layers[layer].bytes +
+               stage.in_flight * c.layers[layer].activation_bytes;
     }
     if (bytes > stage.memory_bytes) return std::nullopt;
     const double seconds = work / stage.speed + stage.fixed_s;
@@ -76,6 +77,7 @@ Case random_case(Random& random) {
     stage.fixed_work = static_cast<double>(random.below(6));
     stage.fixed_s = static_cast<double>(random.below(2));
     stage.fixed_bytes = static_cast<double>(random.below(3));
+    stage.bytes_scale = static_cast<double>(1 + random.below(2));
     stage.in_flight = static_cast<double>(stages - i);
     if (random.chance(0.7)) stage.memory_bytes = static_cast<double>(4 + random.below(30));
     c.stages.push_back(stage);

@@ -29,7 +29,8 @@ TEST(PlanJson, HasTheAgreedKeys) {
   ASSERT_EQ(json["stages"].size(), 2U);
   EXPECT_EQ(json["stages"][1]["layers"], Json({3, 5}));
   EXPECT_EQ(json["stages"][1]["devices"], Json({2, 3}));
-  EXPECT_EQ(json["stages"][1]["shares"][1], Json({{"device", 3}, {"leaves", {2, 3}}}));
+  EXPECT_EQ(json["stages"][1]["shares"][1],
+            Json({{"device", 3}, {"devices", {3}}, {"leaves", {2, 3}}}));
   EXPECT_EQ(json["groups"][0]["kind"], "data");
   EXPECT_EQ(json["groups"][0]["devices"], Json({0, 1}));
   EXPECT_EQ(json["groups"][0]["fabric"], "ib-a");

@@ -1,13 +1,14 @@
-// Reads a cluster file: [[fabric]], [[cluster]], [[host]] with [[host.device]] and [[host.nic]].
+// Reads a cluster file: [[fabric]], [[cluster]], [[link]], [[host]] with [[host.device]] and
+// [[host.nic]].
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "config/assign.hpp"
-#include "config/document.hpp"
+#include "config/cluster_entries.hpp"
 #include "config/text_file.hpp"
 #include "holmes/actors/job_config.hpp"
 #include "holmes/base/limits.hpp"
@@ -20,111 +21,12 @@ namespace {
 constexpr std::string_view kNicKinds[] = {"infiniband", "roce", "ethernet", "loopback"};
 constexpr Rule kGbit{1e-6, 1e5};
 constexpr Rule kLatencyUs{0, 1e7};
+constexpr Rule kTflops{1e-6, 1e6};
 constexpr std::uint32_t kNicsPerHostMax = 64;
-
-/// One [[...]] entry of the file.
-struct Entry {
-  const std::string* file = nullptr;
-  std::string_view section;  ///< "host.nic"
-  int line = 0;
-  const Table* table = nullptr;
-
-  Error invalid(int at, const std::string& what) const {
-    return Error(ErrorCode::kInvalidArgument, place(*file, at) + ": " + what);
-  }
-  /// The line of `key`, or of the entry where it is not given.
-  int line_of(std::string_view key) const {
-    for (const Member& member : *table) {
-      if (member.key == key) return member.line;
-    }
-    return line;
-  }
-  Error invalid(std::string_view key, const std::string& what) const {
-    return invalid(line_of(key),
-                   "[[" + std::string(section) + "]] " + std::string(key) + ": " + what);
-  }
-};
-
-struct Field {
-  std::string_view name;
-  Target target;
-  Rule rule = {};
-  bool required = false;
-};
-
-/// Fills `fields`; `children` are the names of nested entries, which are read elsewhere.
-Status read_fields(const Entry& entry, const std::vector<Field>& fields,
-                   const std::vector<std::string_view>& children = {}) {
-  for (const Member& member : *entry.table) {
-    if (std::find(children.begin(), children.end(), member.key) != children.end()) continue;
-    const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const Field& f) { return f.name == member.key; });
-    if (field == fields.end()) {
-      std::vector<std::string_view> names = children;
-      for (const Field& known : fields) names.push_back(known.name);
-      return entry.invalid(member.line, "unknown key '" + member.key.substr(0, 64) + "' in [[" +
-                                            std::string(entry.section) + "]]" +
-                                            did_you_mean(member.key, names));
-    }
-    if (const Status status = assign(field->target, field->rule, member.node); !status) {
-      return entry.invalid(member.key, status.error().message());
-    }
-  }
-  for (const Field& field : fields) {
-    if (!field.required) continue;
-    const auto given = [&](const Member& member) { return member.key == field.name; };
-    if (std::none_of(entry.table->begin(), entry.table->end(), given)) {
-      return entry.invalid(entry.line, "[[" + std::string(entry.section) + "]] needs the key '" +
-                                           std::string(field.name) + "'");
-    }
-  }
-  return {};
-}
-
-/// The entries [[section]] below `table`, under `key`; none is fine.
-Result<std::vector<Entry>> entries(const Table& table, std::string_view key,
-                                   std::string_view section, const std::string& file) {
-  std::vector<Entry> found;
-  for (const Member& member : table) {
-    if (member.key != key) continue;
-    const auto* array = std::get_if<Array>(&member.node.value);
-    const auto wrong = [&](int line) {
-      return Error(ErrorCode::kInvalidArgument, place(file, line) + ": '" + std::string(key) +
-                                                    "' is a list: write [[" + std::string(section) +
-                                                    "]] before each entry");
-    };
-    if (array == nullptr) return wrong(member.line);
-    for (const Node& node : *array) {
-      const auto* entry = std::get_if<Table>(&node.value);
-      if (entry == nullptr) return wrong(node.line);
-      found.push_back({&file, section, node.line, entry});
-    }
-  }
-  return found;
-}
-
-/// Names seen so far and their lines.
-class Names {
- public:
-  Status add(const Entry& entry, const std::string& what, const std::string& name) {
-    const int line = entry.line_of("name");
-    const auto [place, added] = lines_.try_emplace(name, line);
-    if (added) return {};
-    return entry.invalid("name", "two " + what + " are named '" + name +
-                                     "'; the first is at line " + std::to_string(place->second) +
-                                     "; rename one");
-  }
-  bool empty() const { return lines_.empty(); }
-  bool contains(const std::string& name) const { return lines_.contains(name); }
-  std::string near(const std::string& name) const {
-    std::vector<std::string_view> names;
-    for (const auto& [known, line] : lines_) names.push_back(known);
-    return did_you_mean(name, names);
-  }
-
- private:
-  std::map<std::string, int> lines_;
-};
+constexpr std::size_t kLinksMax = 4096;
+// In the order of partition::GidKind, but for the first, which means that the key is not given.
+constexpr std::string_view kGidKinds[] = {"unknown", "infiniband", "roce-v1", "roce-v2"};
+constexpr std::string_view kPortStates[] = {"up", "down"};
 
 class ClusterReader {
  public:
@@ -135,6 +37,7 @@ class ClusterReader {
     HOLMES_TRY(read_fabrics());
     HOLMES_TRY(read_clusters());
     HOLMES_TRY(read_hosts());
+    HOLMES_TRY(read_links());
     if (const Status status = partition::validate(cluster_); !status) {
       return status.error().in(file_);
     }
@@ -143,15 +46,10 @@ class ClusterReader {
 
  private:
   Status check_root() const {
-    constexpr std::string_view kKnown[] = {"fabric", "cluster", "host"};
+    constexpr std::string_view kKnown[] = {"fabric", "cluster", "host", "link"};
     for (const Member& member : root_) {
       if (std::find(std::begin(kKnown), std::end(kKnown), member.key) != std::end(kKnown)) continue;
       const std::string at = place(file_, member.line) + ": ";
-      if (member.key == "link") {
-        return Error(ErrorCode::kInvalidArgument,
-                     at + "[[link]] is not supported yet; declare the network between clusters as "
-                          "a [[fabric]] and give the hosts NICs on it");
-      }
       return Error(ErrorCode::kInvalidArgument, at + "unknown entry [[" + member.key.substr(0, 64) +
                                                     "]]" + did_you_mean(member.key, kKnown));
     }
@@ -165,7 +63,9 @@ class ClusterReader {
       HOLMES_TRY(read_fields(entry, {{"name", &fabric.name, {}, true},
                                      {"kind", &fabric.kind, {0, 0, kNicKinds}, true},
                                      {"gbit_s", &fabric.gbit_s, kGbit, true},
-                                     {"latency_us", &fabric.latency_us, kLatencyUs, true}}));
+                                     {"latency_us", &fabric.latency_us, kLatencyUs, true},
+                                     {"trunk_gbit_s", &fabric.trunk_gbit_s, kGbit},
+                                     {"trusted", &fabric.trusted}}));
       HOLMES_TRY(fabric_names_.add(entry, "fabrics", fabric.name));
       cluster_.fabrics.push_back(std::move(fabric));
     }
@@ -207,6 +107,12 @@ class ClusterReader {
       return entry.invalid(
           "cluster", "'" + host.cluster + "' is not declared" + cluster_names_.near(host.cluster));
     }
+    if (!host.cluster.empty()) {
+      if (const Status status = partition::check_name(host.cluster); !status) {
+        return entry.invalid("cluster", status.error().message());
+      }
+      used_clusters_.insert(host.cluster);
+    }
     HOLMES_TRY(read_devices(entry, std::max(count, 1U), host));
     HOLMES_TRY(read_nics(entry, host));
     return add_hosts(entry, host, count);
@@ -225,8 +131,12 @@ class ClusterReader {
       HOLMES_TRY(read_fields(item, {{"kind", &device.kind},
                                     {"count", &count, {1, kCountMax}},
                                     {"threads", &device.threads, {1, 4096}},
-                                    {"tflops", &device.tflops, {1e-6, 1e6}},
+                                    {"tflops", &device.tflops, kTflops},
+                                    {"training_tflops", &device.training_tflops, kTflops},
                                     {"memory_gib", &device.memory_gib, {1e-6, 1e6}}}));
+      if (const Status status = partition::check_name(device.kind); !status) {
+        return item.invalid("kind", status.error().message());
+      }
       devices_ += std::size_t{count} * host_count;
       if (devices_ > limits::kDevicesMax) {
         return item.invalid("count",
@@ -240,30 +150,50 @@ class ClusterReader {
   Status read_nics(const Entry& entry, partition::Host& host) {
     HOLMES_TRY_ASSIGN(const auto list, entries(*entry.table, "nic", "host.nic", file_));
     Names names;
-    for (const Entry& item : list) {
-      partition::Nic nic;
-      std::string fabric;
-      std::uint32_t count = 0;
-      double gbit_s = 0;
-      double latency_us = -1;
-      HOLMES_TRY(read_fields(item, {{"name", &nic.name, {}, true},
-                                    {"fabric", &fabric, {}, true},
-                                    {"count", &count, {1, kNicsPerHostMax}},
-                                    {"gbit_s", &gbit_s, kGbit},
-                                    {"latency_us", &latency_us, kLatencyUs}}));
-      const auto id = find_fabric(fabric);
-      if (!id) {
-        return item.invalid("fabric", "'" + fabric + "' is not declared" +
-                                          fabric_names_.near(fabric) +
-                                          (cluster_.fabrics.empty() ? "; add a [[fabric]]" : ""));
-      }
-      const partition::Fabric& of = cluster_.fabrics[id->index()];
-      nic.fabric = *id;
-      nic.gbit_s = gbit_s > 0 ? gbit_s : of.gbit_s;
-      nic.latency_us = latency_us >= 0 ? latency_us : of.latency_us;
-      HOLMES_TRY(add_nics(item, nic, count, names, host));
-    }
+    for (const Entry& item : list) HOLMES_TRY(read_nic(item, names, host));
     return {};
+  }
+
+  Status read_nic(const Entry& item, Names& names, partition::Host& host) {
+    partition::Nic nic;
+    std::string fabric;
+    std::string port = "up";
+    std::string gid = "unknown";
+    std::uint32_t count = 0;
+    double gbit_s = 0;
+    double latency_us = -1;
+    HOLMES_TRY(read_fields(item,
+                           {{"name", &nic.name, {}, true},
+                            {"fabric", &fabric, {}, true},
+                            {"count", &count, {1, kNicsPerHostMax}},
+                            {"gbit_s", &gbit_s, kGbit},
+                            {"latency_us", &latency_us, kLatencyUs},
+                            {"address", &nic.address},
+                            {"subnet", &nic.subnet},
+                            {"gid", &gid, {0, 0, kGidKinds}},
+                            {"mtu_bytes", &nic.mtu_bytes, {256, 65536}},
+                            {"port", &port, {0, 0, kPortStates}},
+                            {"use", &nic.use}},
+                           {"near"}));
+    const auto id = find_fabric(fabric);
+    if (!id) {
+      return item.invalid("fabric", "'" + fabric + "' is not declared" +
+                                        fabric_names_.near(fabric) +
+                                        (cluster_.fabrics.empty() ? "; add a [[fabric]]" : ""));
+    }
+    const partition::Fabric& of = cluster_.fabrics[id->index()];
+    nic.fabric = *id;
+    nic.gbit_s = gbit_s > 0 ? gbit_s : of.gbit_s;
+    nic.latency_us = latency_us >= 0 ? latency_us : of.latency_us;
+    nic.port_up = port == "up";
+    nic.gid = static_cast<partition::GidKind>(
+        std::find(std::begin(kGidKinds), std::end(kGidKinds), gid) - std::begin(kGidKinds));
+    if (!partition::fits(nic.gid, of.kind)) {
+      return item.invalid("gid", "'" + gid + "' is not possible on fabric '" + of.name +
+                                     "', which is of kind " + std::string(to_string(of.kind)));
+    }
+    HOLMES_TRY_ASSIGN(nic.near, read_indices(item, "near", host.devices.size()));
+    return add_nics(item, nic, count, names, host);
   }
 
   static Status add_nics(const Entry& item, const partition::Nic& nic, std::uint32_t count,
@@ -292,6 +222,60 @@ class ClusterReader {
     return {};
   }
 
+  Status read_links() {
+    HOLMES_TRY_ASSIGN(const auto list, entries(root_, "link", "link", file_));
+    if (list.size() > kLinksMax) {
+      return list[kLinksMax].invalid(list[kLinksMax].line,
+                                     "over " + std::to_string(kLinksMax) + " links");
+    }
+    for (const Entry& entry : list) {
+      partition::Link link;
+      HOLMES_TRY(read_fields(entry, {{"from", &link.from, {}, true},
+                                     {"to", &link.to, {}, true},
+                                     {"gbit_s", &link.gbit_s, kGbit, true},
+                                     {"latency_us", &link.latency_us, kLatencyUs, true}}));
+      HOLMES_TRY(check_link(entry, link));
+      cluster_.links.push_back(std::move(link));
+    }
+    return {};
+  }
+
+  /// Both ends are fabrics of one kind, or both are clusters, and no link joined them before.
+  Status check_link(const Entry& entry, const partition::Link& link) {
+    const bool fabrics = fabric_names_.contains(link.from);
+    for (const auto& [key, end] : {std::pair("from", &link.from), std::pair("to", &link.to)}) {
+      const bool is_fabric = fabric_names_.contains(*end);
+      const bool is_cluster = used_clusters_.contains(*end);
+      if (!is_fabric && !is_cluster) {
+        const std::string near = fabric_names_.near(*end);
+        return entry.invalid(key, "'" + *end + "' is neither a fabric nor the cluster of a host" +
+                                      (near.empty() ? cluster_names_.near(*end) : near));
+      }
+      if (is_fabric && is_cluster) {
+        return entry.invalid(key, "'" + *end + "' is a fabric and a cluster; rename one");
+      }
+      if (is_fabric != fabrics) {
+        return entry.invalid(key, "'" + *end + "' is a " + (is_fabric ? "fabric" : "cluster") +
+                                      ", the other end is not; name two of a kind");
+      }
+    }
+    if (link.from == link.to) return entry.invalid("to", "a link has two different ends");
+    if (fabrics) {
+      const auto kind = cluster_.fabrics[find_fabric(link.from)->index()].kind;
+      const auto other = cluster_.fabrics[find_fabric(link.to)->index()].kind;
+      if (kind != other || kind == partition::NicKind::kLoopback) {
+        return entry.invalid("to", "fabrics of kind " + std::string(to_string(kind)) + " and " +
+                                       std::string(to_string(other)) + " cannot be joined");
+      }
+    }
+    const auto [place, added] =
+        link_lines_.try_emplace(std::minmax(link.from, link.to), entry.line);
+    if (added) return {};
+    return entry.invalid(entry.line, "two links join '" + link.from + "' and '" + link.to +
+                                         "'; the first is at line " +
+                                         std::to_string(place->second) + "; make them one");
+  }
+
   std::optional<FabricId> find_fabric(const std::string& name) const {
     for (std::uint32_t i = 0; i < cluster_.fabrics.size(); ++i) {
       if (cluster_.fabrics[i].name == name) return FabricId(i);
@@ -305,6 +289,8 @@ class ClusterReader {
   Names fabric_names_;
   Names cluster_names_;
   Names host_names_;
+  std::set<std::string> used_clusters_;
+  std::map<std::pair<std::string, std::string>, int> link_lines_;
   std::size_t devices_ = 0;
 };
 

@@ -18,6 +18,7 @@ constexpr std::string_view kTokenizers[] = {"bytes"};
 // In the order of the enumerations.
 constexpr std::string_view kStrategies[] = {"megatron", "holmes"};
 constexpr std::string_view kSchedules[] = {"1f1b", "gpipe", "interleaved", "zero-bubble"};
+constexpr std::string_view kSplits[] = {"default", "equal", "formula", "optimal"};
 
 constexpr Section kSections[] = {
     {"run", "The run folder and what is kept in it."},
@@ -226,10 +227,10 @@ constexpr Key kKeys[] = {
      "holmes: stages are clusters, blocks by speed; megatron: rank order, equal split."},
     {"parallel",
      "tensor",
-     [](Draft& d) -> Target { return &d.tensor; },
+     [](Draft& d) -> Target { return &d.job.parallel.tensor; },
      {1, kDevicesMax},
      "",
-     "Tensor-parallel degree; only 1 for now."},
+     "Devices of one host that share each layer; more than 1 can be planned, not trained with."},
     {"parallel",
      "pipeline",
      [](Draft& d) -> Target { return &d.job.parallel.pipeline; },
@@ -255,6 +256,13 @@ constexpr Key kKeys[] = {
      {0.1, 10},
      "",
      "Weight of the fastest stages in the partition formula of holmes."},
+    {"parallel",
+     "split",
+     [](Draft& d) -> Target { return &d.job.parallel.split; },
+     {0, 0, kSplits},
+     "",
+     "Blocks of each stage: equal, formula (by speed, the paper's), optimal (embedding, head and "
+     "memory counted); default: the strategy's own."},
 
     {"cluster",
      "file",

@@ -16,7 +16,6 @@ namespace holmes::actors {
 /// A job while it is read: with what is not part of the result, and where each value came from.
 struct Draft {
   JobConfig job;
-  std::uint32_t tensor = 1;
   std::filesystem::path cluster_file;
   std::string file;                           ///< Name of the job file, for messages.
   std::map<std::string, std::string> places;  ///< "train.batch" -> "job.toml:12" or "--set ...".

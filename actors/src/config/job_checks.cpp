@@ -35,11 +35,6 @@ std::string text(std::uint64_t value) {
 }
 
 Status check_model(Draft& draft) {
-  if (draft.tensor != 1) {
-    return invalid(draft, {"parallel.tensor"},
-                   "parallel.tensor = " + text(draft.tensor) +
-                       ", but tensor parallelism is not built yet; leave it at 1");
-  }
   const auto& model = draft.job.model;
   if (const Status status = model::validate(model); !status) {
     return invalid(draft, {"model.heads", "model.channels"}, status.error().message());
@@ -144,8 +139,10 @@ Status check_plan(const Draft& draft) {
   const auto& job = draft.job;
   const auto plan = partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel);
   if (plan) return {};
-  return invalid(draft, {"parallel.pipeline", "parallel.data", "cluster.file", "model.layers"},
-                 plan.error().message());
+  return invalid(
+      draft,
+      {"parallel.tensor", "parallel.pipeline", "parallel.data", "cluster.file", "model.layers"},
+      plan.error().message());
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ Status read_cluster(Draft& draft) {
 
 Result<Draft> read_job(std::string_view text, const std::string& name,
                        const std::vector<std::string>& overrides,
-                       const std::filesystem::path& folder) {
+                       const std::filesystem::path& folder,
+                       const partition::NcclOverrides& nccl = {}) {
   Draft draft;
   draft.file = name;
   HOLMES_TRY_ASSIGN(const Table root, parse_document(text, name));
@@ -119,6 +120,7 @@ Result<Draft> read_job(std::string_view text, const std::string& name,
     HOLMES_TRY(apply_override(override_text, draft));
   }
   HOLMES_TRY(read_cluster(draft));
+  HOLMES_TRY(partition::apply(nccl, draft.job.cluster));
   HOLMES_TRY(check_job(draft));
   return draft;
 }
@@ -145,7 +147,7 @@ Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view clus
 Result<JobConfig> load_job(const ConfigSource& source) {
   HOLMES_TRY_ASSIGN(const std::string text, read_text_file(source.file));
   HOLMES_TRY_ASSIGN(Draft draft, read_job(text, source.file.string(), source.overrides,
-                                          source.file.parent_path()));
+                                          source.file.parent_path(), source.nccl));
   HOLMES_TRY(check_text(draft));
   return std::move(draft.job);
 }

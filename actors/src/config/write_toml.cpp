@@ -9,8 +9,6 @@
 namespace holmes::actors {
 namespace {
 
-constexpr std::string_view kNicKinds[] = {"infiniband", "roce", "ethernet", "loopback"};
-
 /// An empty path stays empty: it means that there is none.
 std::string absolute_path(const std::filesystem::path& path) {
   std::error_code failed;
@@ -41,23 +39,53 @@ std::string text_of(const toml::table& root) {
   return out.str();
 }
 
+toml::table device_table(const partition::Device& device) {
+  toml::table table{{"kind", device.kind},
+                    {"threads", static_cast<std::int64_t>(device.threads)},
+                    {"tflops", device.tflops},
+                    {"memory_gib", device.memory_gib}};
+  if (device.training_tflops > 0) table.insert("training_tflops", device.training_tflops);
+  return table;
+}
+
+toml::table nic_table(const partition::Nic& nic, const partition::Cluster& cluster) {
+  toml::table table{{"name", nic.name},
+                    {"fabric", cluster.fabrics.at(nic.fabric.index()).name},
+                    {"gbit_s", nic.gbit_s},
+                    {"latency_us", nic.latency_us}};
+  if (!nic.address.empty()) table.insert("address", nic.address);
+  if (!nic.subnet.empty()) table.insert("subnet", nic.subnet);
+  if (nic.gid != partition::GidKind::kUnknown) table.insert("gid", partition::to_string(nic.gid));
+  if (nic.mtu_bytes > 0) table.insert("mtu_bytes", static_cast<std::int64_t>(nic.mtu_bytes));
+  if (!nic.use) table.insert("use", false);
+  if (!nic.port_up) table.insert("port", "down");
+  if (!nic.near.empty()) {
+    toml::array near;
+    for (const std::uint32_t device : nic.near) near.push_back(static_cast<std::int64_t>(device));
+    table.insert("near", std::move(near));
+  }
+  return table;
+}
+
 toml::table host_table(const partition::Host& host, const partition::Cluster& cluster) {
   toml::array devices;
-  for (const auto& device : host.devices)
-    devices.push_back(toml::table{{"kind", device.kind},
-                                  {"threads", static_cast<std::int64_t>(device.threads)},
-                                  {"tflops", device.tflops},
-                                  {"memory_gib", device.memory_gib}});
+  for (const auto& device : host.devices) devices.push_back(device_table(device));
   toml::array nics;
-  for (const auto& nic : host.nics)
-    nics.push_back(toml::table{{"name", nic.name},
-                               {"fabric", cluster.fabrics.at(nic.fabric.index()).name},
-                               {"gbit_s", nic.gbit_s},
-                               {"latency_us", nic.latency_us}});
+  for (const auto& nic : host.nics) nics.push_back(nic_table(nic, cluster));
   toml::table table{{"name", host.name}, {"device", std::move(devices)}};
   if (!host.cluster.empty()) table.insert("cluster", host.cluster);
   if (!host.address.empty()) table.insert("address", host.address);
   if (!nics.empty()) table.insert("nic", std::move(nics));
+  return table;
+}
+
+toml::table fabric_table(const partition::Fabric& fabric) {
+  toml::table table{{"name", fabric.name},
+                    {"kind", partition::to_string(fabric.kind)},
+                    {"gbit_s", fabric.gbit_s},
+                    {"latency_us", fabric.latency_us}};
+  if (fabric.trunk_gbit_s > 0) table.insert("trunk_gbit_s", fabric.trunk_gbit_s);
+  if (fabric.trusted) table.insert("trusted", true);
   return table;
 }
 
@@ -79,16 +107,19 @@ std::string to_toml(const JobConfig& job) {
 
 std::string to_toml(const partition::Cluster& cluster) {
   toml::array fabrics;
-  for (const auto& fabric : cluster.fabrics)
-    fabrics.push_back(toml::table{{"name", fabric.name},
-                                  {"kind", kNicKinds[static_cast<std::size_t>(fabric.kind)]},
-                                  {"gbit_s", fabric.gbit_s},
-                                  {"latency_us", fabric.latency_us}});
+  for (const auto& fabric : cluster.fabrics) fabrics.push_back(fabric_table(fabric));
   toml::array hosts;
   for (const auto& host : cluster.hosts) hosts.push_back(host_table(host, cluster));
   toml::table root;
   if (!fabrics.empty()) root.insert("fabric", std::move(fabrics));
   root.insert("host", std::move(hosts));
+  toml::array links;
+  for (const auto& link : cluster.links)
+    links.push_back(toml::table{{"from", link.from},
+                                {"to", link.to},
+                                {"gbit_s", link.gbit_s},
+                                {"latency_us", link.latency_us}});
+  if (!links.empty()) root.insert("link", std::move(links));
   return text_of(root);
 }
 

@@ -12,6 +12,7 @@
 #include "holmes/model/gpt.hpp"
 #include "holmes/model/optimizer.hpp"
 #include "holmes/partition/cluster.hpp"
+#include "holmes/partition/nccl.hpp"
 #include "holmes/partition/plan.hpp"
 
 namespace holmes::actors {
@@ -56,6 +57,7 @@ struct JobConfig {
 struct ConfigSource {
   std::filesystem::path file;
   std::vector<std::string> overrides;  ///< "train.steps=100"
+  partition::NcclOverrides nccl = {};  ///< The user's variables that keep NICs out.
 };
 
 /// Reads and checks a job file and the cluster file it names (relative to the job file's folder).

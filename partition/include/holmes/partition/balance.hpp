@@ -24,6 +24,7 @@ struct BalanceStage {
   double fixed_work = 0;   ///< Beside its layers: embedding, head.
   double fixed_s = 0;      ///< Of each micro-batch, for example a transfer that nothing hides.
   double fixed_bytes = 0;  ///< Beside its layers.
+  double bytes_scale = 1;  ///< Of its layers' `bytes`: optimizer shards differ by stage.
   double in_flight = 0;    ///< Micro-batches whose activations it holds.
   double memory_bytes = std::numeric_limits<double>::infinity();
 };

@@ -54,6 +54,7 @@ struct Nic {
   /// Devices of its host, by their position there, that are near it; empty: all alike.
   std::vector<std::uint32_t> near = {};
   bool port_up = true;
+  bool use = true;          ///< False: the user keeps it out.
   std::string subnet = {};  ///< Empty: not known. InfiniBand's prefix, or an IP network.
   GidKind gid = GidKind::kUnknown;
   std::uint32_t mtu_bytes = 0;  ///< 0: not known.
@@ -94,9 +95,16 @@ struct Cluster {
   /// Linear in the hosts: tables of many devices are in reach.hpp.
   HostId host_of(DeviceId device) const;
   const Device& device(DeviceId device) const;
-  /// First NIC of `host` whose port is up on `fabric`; without one, on a fabric linked to it.
+  /// First NIC of `host` on `fabric` that is used and whose port is up; without one, on a fabric
+  /// linked to it.
   std::optional<NicId> nic_on(HostId host, FabricId fabric) const;
 };
+
+/// Names become file names and parts of messages: letters, digits, '.', '_' and '-', at most 64, no
+/// '.' in front. The error quotes the name.
+Status check_name(const std::string& name);
+/// A NIC on a fabric of `kind` can have a GID of kind `gid`.
+bool fits(GidKind gid, NicKind kind);
 
 /// kInvalidArgument naming the entry: duplicate names, no hosts or devices, speeds that are not
 /// positive and finite, NICs on unknown fabrics, links to nowhere, counts over limits.
