@@ -1,7 +1,7 @@
 // Which clusters become one stage, and in which order stages follow one another.
 
 #include <algorithm>
-#include <queue>
+#include <set>
 #include <tuple>
 
 #include "holmes/partition/reach.hpp"
@@ -38,33 +38,41 @@ Joined joined_by(const Cluster& cluster, FabricId fabric,
     if (hosts.empty() || rails(cluster, hosts.front(), fabric).empty()) continue;
     if (joins(cluster, fabric, hosts)) result.members.push_back(i);
   }
-  if (result.members.size() < 2) return result;
-  const auto between = route(cluster, members[result.members[0]].hosts.front(),
-                             members[result.members[1]].hosts.front(), fabric);
-  if (between) result.gbit_s = between->gbit_s;
+  for (std::size_t i = 1; i < result.members.size() && result.gbit_s == 0; ++i) {
+    const auto between = route(cluster, members[result.members[0]].hosts.front(),
+                               members[result.members[i]].hosts.front(), fabric);
+    if (between) result.gbit_s = between->gbit_s;
+  }
   return result;
 }
 
-/// Merges the smallest two of `joined` again and again; returns how many are left of all.
+bool can_merge(const Cluster& cluster, FabricId fabric, const ClusterMembers& a,
+               const ClusterMembers& b) {
+  std::vector<HostId> both = a.hosts;
+  both.insert(both.end(), b.hosts.begin(), b.hosts.end());
+  return joins(cluster, fabric, both);
+}
+
+/// Merges the smallest of `joined` with the next smallest again and again; returns how many are
+/// left of all.
 std::size_t merge_joined(const Cluster& cluster, const Joined& joined, std::size_t left,
                          std::size_t count, std::vector<ClusterMembers>& members) {
   using Size = std::pair<std::size_t, std::size_t>;  // of units, then position
-  std::priority_queue<Size, std::vector<Size>, std::greater<>> smallest;
+  std::set<Size> smallest;
   for (const std::size_t i : joined.members) smallest.emplace(members[i].units.size(), i);
   while (left > count && smallest.size() > 1) {
-    auto [size_a, a] = smallest.top();
-    smallest.pop();
-    auto [size_b, b] = smallest.top();
-    smallest.pop();
-    if (a > b) std::swap(a, b);
-    std::vector<HostId> both = members[a].hosts;
-    both.insert(both.end(), members[b].hosts.begin(), members[b].hosts.end());
-    if (!joins(cluster, joined.fabric, both)) {  // facts that contradict: the smaller stays alone
-      smallest.emplace(size_b, members[b].units.size() == size_b ? b : a);
-      continue;
-    }
+    const std::size_t first = smallest.begin()->second;
+    smallest.erase(smallest.begin());
+    // Facts that contradict keep members apart: then the next one.
+    const auto partner = std::find_if(smallest.begin(), smallest.end(), [&](const Size& other) {
+      return can_merge(cluster, joined.fabric, members[first], members[other.second]);
+    });
+    if (partner == smallest.end()) continue;
+    const std::size_t a = std::min(first, partner->second);
+    const std::size_t b = std::max(first, partner->second);
+    smallest.erase(partner);
     merge(members[a], members[b]);
-    smallest.emplace(size_a + size_b, a);
+    smallest.emplace(members[a].units.size(), a);
     --left;
   }
   return left;

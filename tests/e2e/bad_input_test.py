@@ -70,6 +70,54 @@ class BadInput(unittest.TestCase):
         shutil.copytree(self.good.run_folder, copied.run_folder)
         return copied
 
+    def plan(self, *options):
+        return run([e2e.HOLMES, "plan", str(self.good.file), *options])
+
+    def test_cluster_files(self):
+        """One mistake of each kind, through `holmes plan` and `holmes train`."""
+        fabric = '[[fabric]]\nname = "f"\nkind = "KIND"\ngbit_s = RATE\nlatency_us = 1\n'
+        host = '[[host]]\nname = "h"\ncount = 2\n[[host.device]]\ncount = 2\n' \
+               '[[host.nic]]\nname = "n"\nfabric = "f"\n'
+        good = fabric.replace("KIND", "ethernet").replace("RATE", "1") + host
+        for name, text, settings, says in (
+                ("kind", good.replace("ethernet", "ethernot"), [],
+                 [":3: ", "'ethernot'", "did you mean 'ethernet'"]),
+                ("negative", good.replace("gbit_s = 1", "gbit_s = -1"), [], [":4: ", "-1 is out of"]),
+                ("absurd", good.replace("gbit_s = 1", "gbit_s = 1e99"), [],
+                 [":4: ", "1e+99 is out of"]),
+                ("twice", good + host, [], [":15: ", "two hosts are named 'h0'"]),
+                ("empty", good.split("[[host]]")[0], [], ["has no hosts"]),
+                ("fabric", good.replace('fabric = "f"', 'fabric = "g"'), [],
+                 [":13: ", "'g' is not declared"]),
+                ("apart", good + good.replace('"f"', '"g"').replace('"h"', '"i"'),
+                 ["parallel.pipeline=1", "train.reduction_leaves=8"],
+                 ["hosts h0 and i0 share no fabric", "h0 has n on f", "i0 has n on g"]),
+                ("divide", good, ["parallel.strategy=megatron", "parallel.pipeline=3"],
+                 ["4 devices cannot be dealt equally to 3 stages"]),
+                ("tensor", good, ["parallel.tensor=4"], ["no host has over 2 devices"]),
+                ("memory", good.replace("]]\ncount = 2\n", "]]\ncount = 2\nmemory_gib = 1e-5\n"),
+                 ["parallel.pipeline=1"], ["GiB"])):
+            path = pathlib.Path(self.folder.name, name + ".toml")
+            path.write_text(text)
+            for command in (self.plan, self.good.run):
+                with self.subTest(name=name, command=command.__name__):
+                    sets = [word for value in [f"cluster.file={path}", *settings]
+                            for word in ("--set", value)]
+                    self.assert_refused(command(*sets), *says)
+
+    def test_tensor_groups_are_planned_and_not_trained_with(self):
+        path = pathlib.Path(self.folder.name, "pairs.toml")
+        path.write_text('[[host]]\nname = "h"\n[[host.device]]\ncount = 2\n')
+        sets = ["--set", f"cluster.file={path}", "--set", "parallel.tensor=2",
+                "--set", "parallel.pipeline=1"]
+        planned = self.plan(*sets)
+        self.assertEqual(planned.returncode, 0, planned.stderr)
+        self.assertIn("tensor group", planned.stdout)
+        before = content(self.good.run_folder)
+        self.assert_refused(self.good.run("--overwrite", *sets),
+                            "parallel.tensor = 2 can be planned", "set parallel.tensor = 1")
+        self.assertEqual(content(self.good.run_folder), before)
+
     def test_keys_and_values(self):
         for settings, says in (
                 (["train.stpes=5"], ["train.stpes", "did you mean 'steps'"]),

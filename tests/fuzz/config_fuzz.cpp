@@ -36,6 +36,18 @@ void read_cluster(std::string_view text) {
   const auto cluster = holmes::actors::parse_cluster(text, "cluster.toml");
   if (!cluster) return check(cluster.error());
   HOLMES_ASSERT(holmes::partition::validate(*cluster), "a parsed cluster is valid");
+  const auto again = holmes::actors::parse_cluster(holmes::actors::to_toml(*cluster), "again");
+  // What it is written as may be longer than a file may be.
+  HOLMES_ASSERT(again ? *again == *cluster : cluster->hosts.size() > 100,
+                "a cluster comes back as it was");
+  if (cluster->device_count() > 1000) return;  // inputs, not plans, are what this explores
+  const auto plan =
+      holmes::partition::plan(*cluster, {64, 1, 1, 1, 1, 1, 1, 1}, {1024, 1, 1024}, {});
+  if (!plan) {
+    HOLMES_ASSERT(plan.error().code() == ErrorCode::kInvalidArgument, "a plan blames its input");
+    return;
+  }
+  HOLMES_ASSERT(holmes::partition::validate(*plan, *cluster, 64), "its plan is valid");
 }
 
 void read_job(std::string_view text, std::string_view overrides) {
@@ -64,7 +76,10 @@ std::vector<std::string> fuzz_samples() {
       "a.b.c = [[1, 2.5, true, \"x\"], {d.e = 1979-05-27T07:32:00Z}]\n[x.\"y z\".w]\n"
       "k = \"\"\"multi\nline\"\"\"\nl = 0xff\nm = inf\n[[x.list]]\n",
   };
-  for (const char* name : {"two-clusters.toml", "clusters/two-clusters.toml"}) {
+  for (const char* name :
+       {"two-clusters.toml", "clusters/two-clusters.toml", "clusters/odd-two-sites.toml",
+        "clusters/odd-dead-port.toml", "clusters/odd-two-roce-versions.toml",
+        "clusters/odd-two-subnets.toml", "clusters/paper-4x8.toml"}) {
     std::ifstream file(std::filesystem::path(HOLMES_EXAMPLES) / name, std::ios::binary);
     HOLMES_ASSERT(file.is_open(), "the examples are there");
     samples.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());

@@ -1,0 +1,92 @@
+// Time of plan() and validate(): the paper's twelve hosts, and 1,280 hosts in 64 clusters. The
+// counters say how large the plan is and how much memory the process had at most.
+#include <sys/resource.h>
+
+#include <benchmark/benchmark.h>
+
+#include "holmes/base/assert.hpp"
+#include "holmes/partition/plan.hpp"
+
+namespace {
+
+using namespace holmes;
+using namespace holmes::partition;
+
+/// `clusters` clusters of `hosts` hosts of 8 devices: InfiniBand of four rails in each, Ethernet
+/// between them.
+Cluster make_cluster(std::uint32_t clusters, std::uint32_t hosts) {
+  Cluster cluster;
+  cluster.fabrics = {{"ethernet", NicKind::kEthernet, 25, 40}};
+  for (std::uint32_t c = 0; c < clusters; ++c) {
+    const std::string name = "c" + std::to_string(c);
+    cluster.fabrics.push_back({"ib-" + name, NicKind::kInfiniBand, 200, 5, 0, true});
+    for (std::uint32_t h = 0; h < hosts; ++h) {
+      Host host{name + "-" + std::to_string(h), name, "", {}, {}};
+      host.devices.assign(8, {"a100", 1, 312 + 1.0 * (c % 3), 80});
+      for (int rail = 0; rail < 4; ++rail) {
+        host.nics.push_back({"ib" + std::to_string(rail), FabricId(c + 1), 200, 5});
+      }
+      host.nics.push_back({"eth0", FabricId(0), 25, 40});
+      cluster.hosts.push_back(std::move(host));
+    }
+  }
+  return cluster;
+}
+
+ModelCost model(std::uint32_t blocks) {
+  return {blocks, 1e12, 1e9, 5e12, 50'000'000, 30'000'000, 30'000'000, 1 << 25};
+}
+
+void make_plan(benchmark::State& state) {
+  const auto clusters = static_cast<std::uint32_t>(state.range(0));
+  const auto hosts = static_cast<std::uint32_t>(state.range(1));
+  const Cluster cluster = make_cluster(clusters, hosts);
+  PlanOptions options;
+  options.tensor = static_cast<std::uint32_t>(state.range(2));
+  options.pipeline = static_cast<std::uint32_t>(state.range(3));
+  options.split = SplitRule::kOptimal;
+  std::size_t members = 0;
+  for ([[maybe_unused]] auto iteration : state) {
+    const auto made = plan(cluster, model(128), {2048, 1, 1024}, options);
+    HOLMES_ASSERT(made, made.error().message().c_str());
+    members = made->members().size();
+    benchmark::DoNotOptimize(made);
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  state.counters["devices"] = static_cast<double>(members);
+  state.counters["peak_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
+}
+BENCHMARK(make_plan)
+    ->ArgNames({"clusters", "hosts", "tensor", "pipeline"})
+    ->Args({2, 6, 1, 2})
+    ->Args({2, 6, 8, 2})
+    ->Args({64, 20, 1, 64})
+    ->Args({64, 20, 8, 64})
+    ->Args({64, 20, 8, 16})
+    ->Unit(benchmark::kMillisecond);
+
+void check_plan(benchmark::State& state) {
+  const Cluster cluster = make_cluster(64, 20);
+  const auto made = plan(cluster, model(128), {2048, 1, 1024}, {});
+  HOLMES_ASSERT(made, made.error().message().c_str());
+  for ([[maybe_unused]] auto iteration : state) {
+    const auto valid = validate(*made, cluster, 128);
+    HOLMES_ASSERT(valid, "the plan is valid");
+  }
+}
+BENCHMARK(check_plan)->Unit(benchmark::kMillisecond);
+
+void explain_plan(benchmark::State& state) {
+  const Cluster cluster = make_cluster(64, 20);
+  const auto made = plan(cluster, model(128), {2048, 1, 1024}, {});
+  HOLMES_ASSERT(made, made.error().message().c_str());
+  for ([[maybe_unused]] auto iteration : state) {
+    benchmark::DoNotOptimize(explain(*made, cluster));
+  }
+}
+BENCHMARK(explain_plan)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();
