@@ -49,9 +49,13 @@ std::string stage_text(const Plan& plan, const Cluster& cluster, std::size_t ind
   if (index + 1 == plan.stages.size()) text += ", head";
   std::vector<std::string> shares;
   for (const Share& share : stage.shares) {
-    shares.push_back(device_name(cluster, share.device) + " (" +
-                     number(cluster.device(share.device).tflops) + " TFLOPS, leaves " +
-                     range(share.leaves.first, share.leaves.last) + ")");
+    const Device& device = cluster.device(share.device);
+    shares.push_back(
+        device_name(cluster, share.device) + " (" +
+        (share.peers.empty() ? "" : counted(share.peers.size() + 1, "device") + " of ") +
+        number(device.tflops) + " TFLOPS" +
+        (device.training_tflops > 0 ? ", training at " + number(device.training_tflops) : "") +
+        ", leaves " + range(share.leaves.first, share.leaves.last) + ")");
   }
   return text + " on " + joined(shares) + "\n";
 }
