@@ -61,6 +61,19 @@ CLI::App* add_plan(CLI::App& app, Parsed& parsed) {
   auto* plan = app.add_subcommand("plan", "Print who would train what over which NICs, and why");
   add_job_options(*plan, parsed.plan.job, parsed.plan.overrides);
   plan->add_flag("--json", parsed.plan.json, "Print the plan as JSON");
+  plan->add_flag("--compare", parsed.plan.compare,
+                 "Simulate a step of every strategy and print a table");
+  plan->add_flag("--explain", parsed.plan.explain, "Say why, as plan does unless --json is given");
+  const auto shorthand = [&](const char* option, const char* key, const char* help) {
+    plan->add_option_function<std::string>(
+        option,
+        [&parsed, key](const std::string& value) {
+          parsed.plan.overrides.push_back(std::string(key) + "=" + value);
+        },
+        help);
+  };
+  shorthand("--cluster", "cluster.file", "Cluster file instead of the job's");
+  shorthand("--strategy", "parallel.strategy", "Strategy instead of the job's");
   add_log_options(*plan, parsed);
   return plan;
 }

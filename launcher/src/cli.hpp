@@ -26,6 +26,8 @@ struct PlanCommand {
   std::filesystem::path job;
   std::vector<std::string> overrides;
   bool json = false;
+  bool explain = false;  ///< What is printed without --json anyway.
+  bool compare = false;  ///< A table of all strategies instead of one plan.
   partition::NcclOverrides nccl = {};
 };
 struct GenerateCommand {

@@ -1,5 +1,8 @@
 #include "commands.hpp"
 
+#include <array>
+#include <cstdio>
+
 #include <nlohmann/json.hpp>
 
 #include "exit_codes.hpp"
@@ -8,6 +11,7 @@
 #include "holmes/model/generate.hpp"
 #include "holmes/partition/plan.hpp"
 #include "holmes/partition/plan_json.hpp"
+#include "holmes/partition/search.hpp"
 
 namespace holmes::launcher {
 namespace fs = std::filesystem;
@@ -19,13 +23,79 @@ int finish(const Status& status, Console& console) {
   return exit_code(status.error().code());
 }
 
+std::string text(const char* format, double value) {
+  std::array<char, 64> result{};
+  std::snprintf(result.data(), result.size(), format, value);
+  return result.data();
+}
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+std::string predicted_text(const partition::Searched& found,
+                           const partition::MemoryShort& tightest) {
+  const auto& predicted = found.predicted;
+  std::string result = "predicted by simulation: " + text("%.4g s a step, ", predicted.step_s) +
+                       text("%.4g samples/s, ", predicted.samples_per_s) +
+                       text("%.4g TFLOPS a device (96-style), ", predicted.tflops_per_device) +
+                       text("%.3g GiB on the fullest device\n", tightest.use.total() / kGib);
+  if (found.considered > 1)
+    result += "auto simulated " + std::to_string(found.simulated) + " of " +
+              std::to_string(found.considered) + " candidates\n";
+  for (const auto& other : found.runners_up)
+    result += "  runner-up with " + other.what + text(": %.4g s a step", other.step_s) +
+              text(" (%+.1f %%)\n", (other.step_s / predicted.step_s - 1) * 100);
+  if (tightest.missing() > 0)
+    result += "memory is short: device " + std::to_string(tightest.device.value()) + " lacks " +
+              text("%.3g GiB\n", tightest.missing() / kGib);
+  return result;
+}
+
+std::string predicted_json(const partition::Searched& found, const actors::JobConfig& job,
+                           const partition::MemoryShort& tightest) {
+  auto object = nlohmann::ordered_json::parse(to_json(found.plan, job.cluster));
+  object["memory_gib_per_device"] = tightest.use.total() / kGib;
+  object["predicted"] = {{"step_s", found.predicted.step_s},
+                         {"samples_per_s", found.predicted.samples_per_s},
+                         {"tflops_per_device", found.predicted.tflops_per_device}};
+  return object.dump(2) + "\n";
+}
+
+/// One line for each strategy; those that cannot plan say why.
+Status compare(const actors::JobConfig& job, Console& console) {
+  std::string table = "strategy              step s  samples/s  TFLOPS/device  stages\n";
+  for (int i = 0; i <= static_cast<int>(partition::kStrategyLast); ++i) {
+    partition::SearchOptions options;
+    options.plan = job.parallel;
+    options.plan.strategy = static_cast<partition::Strategy>(i);
+    const auto found =
+        partition::predict(job.cluster, actors::model_cost(job), job.train.shape, options);
+    std::string line(to_string(options.plan.strategy));
+    line.resize(20, ' ');
+    if (found)
+      line += text("%8.4g", found->predicted.step_s) +
+              text("  %9.4g", found->predicted.samples_per_s) +
+              text("  %13.4g", found->predicted.tflops_per_device) +
+              text("  %6.0f", static_cast<double>(found->plan.stages.size()));
+    else
+      line += "  " + found.error().message();
+    table += line + "\n";
+  }
+  console.print(table);
+  return {};
+}
+
 Status try_show_plan(const PlanCommand& command, Console& console) {
   HOLMES_TRY_ASSIGN(const auto job,
                     actors::load_job({command.job, command.overrides, command.nccl}));
-  HOLMES_TRY_ASSIGN(const auto plan, partition::plan(job.cluster, actors::model_cost(job),
-                                                     job.train.shape, job.parallel));
-  console.print(command.json ? partition::to_json(plan, job.cluster)
-                             : partition::explain(plan, job.cluster));
+  if (command.compare) return compare(job, console);
+  const auto model = actors::model_cost(job);
+  partition::SearchOptions options;
+  options.plan = job.parallel;
+  HOLMES_TRY_ASSIGN(const auto found,
+                    partition::predict(job.cluster, model, job.train.shape, options));
+  const auto tightest = partition::tightest(found.plan, job.cluster, model, found.cost);
+  console.print(command.json ? predicted_json(found, job, tightest)
+                             : explain(found.plan, job.cluster) + predicted_text(found, tightest));
   return {};
 }
 

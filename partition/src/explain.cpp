@@ -64,6 +64,13 @@ std::string strategy_text(Strategy strategy) {
   if (strategy == Strategy::kMegatron) {
     return "strategy megatron: devices in rank order, equal numbers of blocks\n";
   }
+  if (strategy == Strategy::kAuto) {
+    return "strategy auto: the shortest step that the simulator found\n";
+  }
+  if (strategy != Strategy::kHolmes) {
+    return "strategy " + std::string(to_string(strategy)) +
+           ": a baseline; devices in rank order, equal numbers of blocks, one fabric for all\n";
+  }
   return "strategy holmes: a stage is a cluster, its gradients stay on the cluster's fabric, only "
          "activations cross; blocks in proportion to the speed of the stages\n";
 }

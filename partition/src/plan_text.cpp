@@ -5,7 +5,21 @@
 namespace holmes::partition {
 
 std::string_view to_string(Strategy strategy) {
-  return strategy == Strategy::kMegatron ? "megatron" : "holmes";
+  switch (strategy) {
+    case Strategy::kMegatron:
+      return "megatron";
+    case Strategy::kHolmes:
+      return "holmes";
+    case Strategy::kAuto:
+      return "auto";
+    case Strategy::kMegatronLm:
+      return "megatron-lm";
+    case Strategy::kMegatronDeepspeed:
+      return "megatron-deepspeed";
+    case Strategy::kMegatronLlama:
+      return "megatron-llama";
+  }
+  return "unknown";
 }
 
 std::string_view to_string(ScheduleKind schedule) {

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "connect.hpp"
 #include "holmes/base/limits.hpp"
 #include "holmes/partition/plan.hpp"
 #include "holmes/partition/schedule.hpp"
+#include "holmes/partition/search.hpp"
 #include "holmes/partition/split.hpp"
 #include "layout.hpp"
 #include "optimal_split.hpp"
@@ -198,12 +200,35 @@ Status add_edges(const Cluster& cluster, const std::vector<HostId>& hosts, Plan&
   return {};
 }
 
+/// The baselines place and split as megatron does; how they run differs (search.hpp).
+bool is_baseline(Strategy strategy) {
+  return strategy >= Strategy::kMegatronLm;
+}
+
 }  // namespace
+
+Status connect(const Cluster& cluster, const std::vector<HostId>& hosts, Plan& plan) {
+  HOLMES_TRY(add_groups(cluster, hosts, plan));
+  return add_edges(cluster, hosts, plan);
+}
 
 Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape& job,
                   const PlanOptions& options) {
   HOLMES_TRY(validate(cluster));
   HOLMES_TRY(check_input(model, options));
+  if (options.strategy == Strategy::kAuto) {
+    SearchOptions wanted;
+    wanted.plan = options;
+    HOLMES_TRY_ASSIGN(Searched found, search(cluster, model, job, wanted));
+    return std::move(found.plan);
+  }
+  if (is_baseline(options.strategy)) {
+    PlanOptions megatron = options;
+    megatron.strategy = Strategy::kMegatron;
+    HOLMES_TRY_ASSIGN(Plan baseline, plan(cluster, model, job, megatron));
+    baseline.strategy = options.strategy;
+    return baseline;
+  }
   Plan result;
   result.strategy = options.strategy;
   result.schedule = options.schedule;
@@ -220,8 +245,7 @@ Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape
   HOLMES_TRY(deal_blocks(devices, model, options, result));
   HOLMES_TRY(check_schedule(result));
   const auto hosts = hosts_by_device(cluster);
-  HOLMES_TRY(add_groups(cluster, hosts, result));
-  HOLMES_TRY(add_edges(cluster, hosts, result));
+  HOLMES_TRY(connect(cluster, hosts, result));
   return result;
 }
 

@@ -17,7 +17,8 @@ TEST(Keys, HelpListsSectionsKeysDefaultsAndRanges) {
     EXPECT_THAT(help, HasSubstr(section));
   }
   EXPECT_THAT(help, HasSubstr("  steps                 an integer, 1 .. 1e+12; default 100\n"));
-  EXPECT_THAT(help, HasSubstr("one of megatron, holmes; default \"holmes\""));
+  EXPECT_THAT(help, HasSubstr("one of megatron, holmes, auto, megatron-lm, megatron-deepspeed, "
+                              "megatron-llama; default \"holmes\""));
   EXPECT_THAT(help, HasSubstr("true or false; default true"));
   EXPECT_THAT(help, HasSubstr("default model.sequence"));
   EXPECT_THAT(help, HasSubstr("a number, 1e-12 .. 100; default 0.001"));

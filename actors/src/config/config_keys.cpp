@@ -16,7 +16,8 @@ constexpr double kDevicesMax = static_cast<double>(limits::kDevicesMax);
 
 constexpr std::string_view kTokenizers[] = {"bytes"};
 // In the order of the enumerations.
-constexpr std::string_view kStrategies[] = {"megatron", "holmes"};
+constexpr std::string_view kStrategies[] = {
+    "megatron", "holmes", "auto", "megatron-lm", "megatron-deepspeed", "megatron-llama"};
 constexpr std::string_view kSchedules[] = {"1f1b", "gpipe", "interleaved", "zero-bubble"};
 constexpr std::string_view kSplits[] = {"default", "equal", "formula", "optimal"};
 
@@ -224,7 +225,8 @@ constexpr Key kKeys[] = {
      [](Draft& d) -> Target { return &d.job.parallel.strategy; },
      {0, 0, kStrategies},
      "",
-     "holmes: stages are clusters, blocks by speed; megatron: rank order, equal split."},
+     "holmes: stages are clusters, blocks by speed; megatron: rank order, equal split; auto: the "
+     "shortest step that the simulator finds; the others are baselines, which train as megatron."},
     {"parallel",
      "tensor",
      [](Draft& d) -> Target { return &d.job.parallel.tensor; },

@@ -21,6 +21,12 @@ partition::ModelCost model_cost(const JobConfig& job) {
   cost.embedding_parameters = (vocabulary + job.model.sequence) * channels;
   cost.head_parameters = vocabulary * channels + 2 * channels;
   cost.edge_bytes = tokens * channels * sizeof(float);
+  cost.attention_flops = 4 * t * t * c;
+  // What the CPU kernels keep; attention scores are computed again in any case.
+  cost.block_stash_bytes =
+      tokens * (9 * channels + 2 * std::uint64_t{job.model.heads} + 4) * sizeof(float);
+  cost.block_selective_bytes = cost.block_stash_bytes;
+  cost.head_stash_bytes = tokens * (vocabulary + 2) * sizeof(float);
   return cost;
 }
 

@@ -44,12 +44,20 @@ std::uint32_t default_reduction_leaves(const JobShape& job);
 /// The shape with reduction_leaves resolved. kInvalidArgument: what does not divide what.
 Result<JobShape> checked_shape(JobShape job);
 
-enum class Strategy : std::uint8_t { kMegatron, kHolmes };
-constexpr Strategy kStrategyLast = Strategy::kHolmes;
+/// kAuto: the best plan that the cost model finds; the last three: baselines (search.hpp).
+enum class Strategy : std::uint8_t {
+  kMegatron,
+  kHolmes,
+  kAuto,
+  kMegatronLm,
+  kMegatronDeepspeed,
+  kMegatronLlama,
+};
+constexpr Strategy kStrategyLast = Strategy::kMegatronLlama;
 enum class ScheduleKind : std::uint8_t { k1F1B, kGPipe, kInterleaved, kZeroBubble };
 constexpr ScheduleKind kScheduleLast = ScheduleKind::kZeroBubble;
-/// Names in files and messages: "megatron", "holmes"; "1f1b", "gpipe", "interleaved",
-/// "zero-bubble".
+/// Names in files and messages: "megatron", "holmes", "auto", "megatron-lm", "megatron-deepspeed",
+/// "megatron-llama"; "1f1b", "gpipe", "interleaved", "zero-bubble".
 std::string_view to_string(Strategy strategy);
 std::string_view to_string(ScheduleKind schedule);
 
