@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "holmes/base/ids.hpp"
 
@@ -13,11 +14,14 @@ namespace holmes::actors {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// Both spans have B*T elements. From the actors' executor; reads memory only.
+  /// Both spans have B*T elements. Called on the devices' compute threads, several at once: it may
+  /// wait for a file.
   virtual void fill_training(Step step, MicroBatch micro_batch, std::span<std::int32_t> tokens,
-                             std::span<std::int32_t> targets) = 0;
+                             std::span<std::int32_t> targets) const = 0;
   virtual void fill_validation(std::uint32_t index, std::span<std::int32_t> tokens,
-                               std::span<std::int32_t> targets) = 0;
+                               std::span<std::int32_t> targets) const = 0;
+  /// Of all it can give: two sources are alike only if this is equal.
+  virtual const std::string& data_hash() const = 0;
 };
 
 }  // namespace holmes::actors

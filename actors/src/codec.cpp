@@ -49,6 +49,7 @@ void write(const Welcome& welcome, Builder out) {
   to.setEpoch(welcome.epoch.value());
   to.setJobToml(welcome.job_toml);
   to.setClusterToml(welcome.cluster_toml);
+  to.setDataHash(welcome.data_hash);
 }
 
 void write(const Announce& announce, Builder out) {
@@ -238,9 +239,9 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
                                  read_addresses(join.getNics()), join.getBuild().cStr()});
     }
     case Which::WELCOME:
-      return ControlMessage(Welcome{Epoch(in.getWelcome().getEpoch()),
-                                    in.getWelcome().getJobToml().cStr(),
-                                    in.getWelcome().getClusterToml().cStr()});
+      return ControlMessage(
+          Welcome{Epoch(in.getWelcome().getEpoch()), in.getWelcome().getJobToml().cStr(),
+                  in.getWelcome().getClusterToml().cStr(), in.getWelcome().getDataHash().cStr()});
     case Which::ANNOUNCE:
       return ControlMessage(Announce{Epoch(in.getAnnounce().getEpoch()),
                                      Generation(in.getAnnounce().getGeneration())});

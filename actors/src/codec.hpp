@@ -35,6 +35,7 @@ struct Welcome {
   Epoch epoch;
   std::string job_toml;
   std::string cluster_toml;
+  std::string data_hash;
 };
 /// Coordinator to agents: a new generation begins; stop the old one.
 struct Announce {

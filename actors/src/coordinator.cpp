@@ -9,6 +9,8 @@ namespace {
 /// A host that peers have lost has this long to be lost by the coordinator too, before the links
 /// between them are blamed instead. Both ends of a silent link report within it.
 constexpr Duration kSuspicion = std::chrono::milliseconds(750);
+/// A step or a save that takes longer is worth a word.
+constexpr Duration kStuck = std::chrono::seconds(60);
 constexpr std::size_t kSuspicionsMax = 1024;
 
 transport::Identity coordinator_identity(const CoordinatorSpec& spec, Epoch epoch) {
@@ -23,7 +25,10 @@ Coordinator::Coordinator(caf::actor_system& system, Logger log, CoordinatorSpec 
       spec_(std::move(spec)),
       resources_(std::move(resources)),
       agents_(spec_.job.cluster.hosts.size()),
-      last_step_at_(clock().now()) {
+      last_step_at_(clock().now()),
+      moved_(clock().now()),
+      pauses_(std::chrono::milliseconds(spec_.job.resilience.heartbeat_ms),
+              std::chrono::milliseconds(spec_.job.resilience.timeout_ms), clock().now()) {
   if (spec_.first_step.value() > 0) last_committed_ = Step(spec_.first_step.value() - 1);
 }
 
@@ -81,7 +86,7 @@ void Coordinator::accepted(std::shared_ptr<transport::Connection> connection) {
       guarded([this, host](const Buffer& bytes) { from_agent(host, bytes); }));
   agent.connection->on_closed(
       guarded([this, host](const Error& error) { connection_lost(host, error); }));
-  tell(host, Welcome{epoch_, to_toml(spec_.job), to_toml(spec_.job.cluster)});
+  tell(host, Welcome{epoch_, to_toml(spec_.job), to_toml(spec_.job.cluster), spec_.data_hash});
 }
 
 void Coordinator::from_agent(HostId host, const Buffer& bytes) {
@@ -134,7 +139,7 @@ void Coordinator::on(HostId host, const AgentReady& ready) {
   if (!all(&Agent::ready)) return;
   phase_ = Phase::kTraining;
   executor().cancel(deadline_);
-  last_step_at_ = clock().now();
+  last_step_at_ = moved_ = clock().now();
   resources_.on_event(PlanInForce{generation_, spec_.first_step, spec_.plan});
   tell_all(AgentGo{epoch_, generation_});
   end_when_done();
@@ -155,7 +160,7 @@ void Coordinator::on(HostId, const StepReport& report) {
     for (const auto& [nic, counted] : agents_[host].traffic)
       event.traffic.push_back({HostId(host), job.cluster.hosts[host].nics.at(nic.index()).name,
                                counted.bytes_sent, counted.bytes_received});
-  last_step_at_ = clock().now();
+  last_step_at_ = moved_ = clock().now();
   last_committed_ = report.step;
   if (report.stop) stopped_after_ = report.step;
   resources_.on_event(std::move(event));
@@ -165,6 +170,7 @@ void Coordinator::on(HostId host, const ValidationReport& report) {
   if (phase_ != Phase::kTraining || report.generation != generation_) return;
   if (report.index >= spec_.job.data.validation_batches)
     return refuse(host, "the loss of a validation micro-batch that there is not");
+  moved_ = clock().now();
   auto& losses = validations_[report.step];
   losses[report.index] = report.loss;
   if (losses.size() < spec_.job.data.validation_batches) return;
@@ -201,6 +207,7 @@ void Coordinator::published(Step step, Result<std::string> folder) {
     return fail(incident("", "publishing the checkpoint of step " + std::to_string(step.value()),
                          folder.error()));
   saved_ = step;
+  moved_ = clock().now();
   resources_.on_event(CheckpointSaved{step, *folder});
   end_when_done();
 }
@@ -305,10 +312,8 @@ void Coordinator::refuse(HostId host, const char* what) {
 /// this one is alive.
 void Coordinator::watch() {
   const Duration limit = std::chrono::milliseconds(spec_.job.resilience.timeout_ms);
-  // A process that was itself stopped for a while (a debugger, a terminal) has heard nobody.
-  if (clock().now() - watched_ > limit / 2)
+  if (pauses_.tick(clock().now()))
     for (auto& agent : agents_) agent.last_heard = clock().now();
-  watched_ = clock().now();
   if (phase_ == Phase::kPreparing || phase_ == Phase::kTraining)
     for (std::uint32_t host = 0; host < agents_.size(); ++host)
       if (const auto& agent = agents_[host];
@@ -319,9 +324,20 @@ void Coordinator::watch() {
                  "no sign of life for " + std::to_string(spec_.job.resilience.timeout_ms) + " ms"));
         break;
       }
+  warn_when_stuck();
   tell_all(Heartbeat{});
   watch_timer_ = executor().post_after(std::chrono::milliseconds(spec_.job.resilience.heartbeat_ms),
                                        guarded([this] { watch(); }));
+}
+
+/// How long a step, a save or a validation may take nobody knows, so that training has no deadline:
+/// it is said instead that nothing moves.
+void Coordinator::warn_when_stuck() {
+  if (phase_ != Phase::kTraining || clock().now() - moved_ < kStuck) return;
+  moved_ = clock().now();
+  log().warning(running_operation() + ": nothing has been finished for " +
+                std::to_string(kStuck / std::chrono::seconds(1)) +
+                " s, though every host is alive; the logs of the hosts may say more");
 }
 
 // --- the end ---

@@ -6,7 +6,9 @@
 //   joining -> preparing -> training -> ending -> over
 //
 // Whatever ends a generation goes one way: announce g+1, wait until every member that is left is
-// quiet, then prepare the next plan; an empty plan stops the job. Every wait has a deadline.
+// quiet, then prepare the next plan; an empty plan stops the job. Every wait for a host has a
+// deadline; how long a step may take is not known, so a job in which nothing moves is only warned
+// of.
 
 #include <functional>
 #include <map>
@@ -21,6 +23,7 @@
 #include "holmes/actors/session.hpp"
 #include "holmes/base/compute_queue.hpp"
 #include "holmes/transport/connection.hpp"
+#include "pause_detector.hpp"
 #include "refusal_log.hpp"
 #include "state_store.hpp"
 
@@ -30,6 +33,7 @@ struct CoordinatorSpec {
   JobConfig job;
   std::string job_name;  ///< Identity of this run.
   partition::Plan plan;
+  std::string data_hash;  ///< Of the text: every host must have the same.
   Step first_step;
   std::string checkpoint;  ///< To start from; empty: initial values.
   Duration join_deadline = std::chrono::seconds(30);
@@ -117,6 +121,7 @@ class Coordinator final : public ExecutorActor {
   void over_when_left();
   void set_deadline(Duration delay, std::function<void()> expired);
   void watch();
+  void warn_when_stuck();
   Incident blame() const;
   void refuse(HostId host, const char* what);
 
@@ -138,7 +143,8 @@ class Coordinator final : public ExecutorActor {
   bool stop_requested_ = false;
   std::optional<Step> stopped_after_;  // the step that the members committed as their last
   std::vector<Suspicion> suspicions_;  // links that an agent has lost, both hosts still here
-  TimePoint watched_;
+  TimePoint moved_;                    // when something was last finished
+  PauseDetector pauses_;
   std::map<Step, std::map<std::uint32_t, float>> validations_;
   std::map<Step, std::map<DeviceId, std::vector<SavedFile>>> saves_;
   std::optional<Step> saved_;      // updates that the last published checkpoint holds

@@ -10,8 +10,9 @@ namespace {
 constexpr Duration kDialDeadline = std::chrono::seconds(10);
 /// A coordinator that is silent for so long will not come back. It may well be stopped for a while
 /// (a debugger, a terminal): training does not need it.
-constexpr Duration kCoordinatorSilenceMax = std::chrono::seconds(60);
-constexpr Duration kTrafficReport = std::chrono::milliseconds(250);
+constexpr Duration kCoordinatorSilenceMin = std::chrono::seconds(60);
+constexpr int kCoordinatorHeartbeats = 4;
+constexpr Duration kTrafficReportMax = std::chrono::milliseconds(250);
 
 /// The stage in which `device` has a share, if any.
 std::optional<StageIndex> stage_of(const partition::Plan& plan, DeviceId device) {
@@ -85,7 +86,8 @@ void HostAgent::join(const transport::Endpoint& coordinator) {
 
 void HostAgent::connected(std::shared_ptr<transport::Connection> coordinator) {
   coordinator_ = std::move(coordinator);
-  coordinator_heard_ = beaten_ = clock().now();
+  coordinator_heard_ = clock().now();
+  watch_coordinator();
   coordinator_->on_closed(guarded(
       [this](const Error& error) { end(true, "the coordinator is gone: " + error.message()); }));
   coordinator_->on_control(guarded([this](const Buffer& bytes) { from_coordinator(bytes); }));
@@ -136,6 +138,8 @@ void HostAgent::on(const Welcome& welcome) {
     join.nics.push_back({host_, NicId(nic), *std::move(address)});
   }
   tell(join);
+  executor().cancel(beat_timer_);
+  beat();  // by the job's period from now on
 }
 
 Status HostAgent::open(const Welcome& welcome) {
@@ -144,7 +148,13 @@ Status HostAgent::open(const Welcome& welcome) {
     return Error(ErrorCode::kInvalidArgument, "this agent's host is not in the cluster file");
   cluster_ = std::make_shared<const partition::Cluster>(job_.cluster);
   table_ = std::make_shared<const std::vector<LayerTable>>(model_table(job_.model));
+  watch_coordinator();  // its period is known only now
   HOLMES_TRY_ASSIGN(batches_, environment_.open_batches(job_));
+  if (batches_->data_hash() != welcome.data_hash)
+    return Error(ErrorCode::kInvalidArgument,
+                 "data.text: " + job_.data.text.string() +
+                     " has another content here than where the job was started; copy the text to "
+                     "every host, and leave it alone while a job trains on it");
   HOLMES_TRY_ASSIGN(store_, environment_.open_store(job_));
   disk_ = environment_.open_disk();
   double memory_gib = 0;
@@ -169,11 +179,12 @@ Status HostAgent::open_nics() {
     contexts_.push_back(
         environment_.open_nic(*cluster_, host_, NicId(nic), job_.transport.emulate));
     const std::string name = host.name + "/" + host.nics[nic].name;
+    const Duration silence_max = std::chrono::milliseconds(job_.resilience.timeout_ms);
     NicSpec spec{{job_name_, host_, NicId(nic), Epoch(0)},
                  name,
                  kDialDeadline,
-                 kTrafficReport,
-                 std::chrono::milliseconds(job_.resilience.timeout_ms)};
+                 std::min(kTrafficReportMax, silence_max / 4),
+                 silence_max};
     nics_.push_back(std::make_unique<Nic>(system_, log().named("nic " + name), std::move(spec),
                                           *contexts_.back(), handle()));
     nics_.back()->start();
@@ -411,18 +422,22 @@ void HostAgent::report_failure(FailureReport report) {
   tell(report);
 }
 
+void HostAgent::watch_coordinator() {
+  const Duration period = std::chrono::milliseconds(job_.resilience.heartbeat_ms);
+  coordinator_silence_max_ = std::max(kCoordinatorSilenceMin, kCoordinatorHeartbeats * period);
+  pauses_.emplace(period, coordinator_silence_max_, clock().now());
+}
+
 bool HostAgent::is_coordinator_silent() {
   const TimePoint now = clock().now();
-  // A process that was itself stopped for a while has heard nobody.
-  if (now - beaten_ > kCoordinatorSilenceMax / 2) coordinator_heard_ = now;
-  beaten_ = now;
-  return now - coordinator_heard_ > kCoordinatorSilenceMax;
+  if (pauses_->tick(now)) coordinator_heard_ = now;
+  return now - coordinator_heard_ > coordinator_silence_max_;
 }
 
 void HostAgent::beat() {
   if (is_coordinator_silent())
     return end(true, "the coordinator is gone: no sign of life for " +
-                         std::to_string(kCoordinatorSilenceMax / std::chrono::seconds(1)) + " s");
+                         std::to_string(coordinator_silence_max_ / std::chrono::seconds(1)) + " s");
   Heartbeat heartbeat;
   for (const auto& [nic, counted] : traffic_)
     heartbeat.nics.push_back({nic, counted.bytes_sent, counted.bytes_received});

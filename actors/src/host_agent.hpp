@@ -18,6 +18,7 @@
 #include "executor_actor.hpp"
 #include "host_environment.hpp"
 #include "nic.hpp"
+#include "pause_detector.hpp"
 #include "replica.hpp"
 
 namespace holmes::actors {
@@ -84,6 +85,7 @@ class HostAgent final : public ExecutorActor {
   void report_failure(FailureReport report);
   /// Tells the coordinator, regularly, that this host is alive.
   void beat();
+  void watch_coordinator();
   bool is_coordinator_silent();
   bool may_send(HostId host, const Vote& vote) const;
   bool may_send(HostId host, const Commit& commit) const;
@@ -97,8 +99,9 @@ class HostAgent final : public ExecutorActor {
 
   std::shared_ptr<transport::Connection> coordinator_;
   TimePoint coordinator_heard_;
-  TimePoint beaten_;
-  Epoch epoch_;  // highest of a coordinator so far
+  Duration coordinator_silence_max_{};
+  std::optional<PauseDetector> pauses_;  // once it has joined
+  Epoch epoch_;                          // highest of a coordinator so far
   JobConfig job_;
   std::shared_ptr<const partition::Cluster> cluster_;
   std::shared_ptr<const std::vector<LayerTable>> table_;

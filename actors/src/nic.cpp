@@ -10,7 +10,8 @@ Nic::Nic(caf::actor_system& system, Logger log, NicSpec spec, transport::Context
       spec_(std::move(spec)),
       context_(context),
       agent_(std::move(agent)),
-      sign_of_life_(encode(Heartbeat{})) {}
+      sign_of_life_(encode(Heartbeat{})),
+      pauses_(spec_.report_every, spec_.silence_max, clock().now()) {}
 
 Nic::~Nic() {
   executor().cancel(timer_);
@@ -35,7 +36,6 @@ Result<std::string> Nic::listen(const transport::Endpoint& at) {
             add_link(std::move(link));
           }),
           guarded([this](const Error& error) { refusals_.write(log(), clock().now(), error); })));
-  ticked_ = clock().now();
   tick();
   return listener_->endpoint().address;
 }
@@ -146,9 +146,7 @@ void Nic::tick() {
 
 void Nic::drop_silent() {
   const TimePoint now = clock().now();
-  // A process that was itself stopped for a while (a debugger, a terminal) has heard nobody.
-  const bool was_away = now - ticked_ > spec_.silence_max / 2;
-  ticked_ = now;
+  const bool was_away = pauses_.tick(now);
   std::vector<HostId> silent;
   for (auto& [peer, link] : links_) {
     const auto received = link.connection->stats().bytes_received;

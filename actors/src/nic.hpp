@@ -16,6 +16,7 @@
 #include "executor_actor.hpp"
 #include "holmes/transport/connection.hpp"
 #include "messages.hpp"
+#include "pause_detector.hpp"
 #include "refusal_log.hpp"
 
 namespace holmes::actors {
@@ -68,7 +69,7 @@ class Nic final : public ExecutorActor {
   std::unique_ptr<transport::Listener> listener_;
   std::map<HostId, Link> links_;
   const BufferView sign_of_life_;  // an encoded Heartbeat
-  TimePoint ticked_;
+  PauseDetector pauses_;
   Generation generation_;                // what is older is superseded
   std::uint64_t bytes_sent_closed_ = 0;  // of links that are gone
   std::uint64_t bytes_received_closed_ = 0;

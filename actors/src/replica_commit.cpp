@@ -75,8 +75,8 @@ void Replica::decide(const Vote& complete) {
                       "the loss or the gradient norm is not a finite number; lower train.lr, "
                       "lengthen train.warmup_steps or set train.clip_norm"));
   const auto done = complete.step.value() + 1;
-  commit.stop = stop_requested_;
-  commit.save = stop_requested_ || done == spec_.span.steps ||
+  commit.stop = stop_requested_ && done != spec_.span.steps;  // after the last the job ends anyway
+  commit.save = commit.stop || done == spec_.span.steps ||
                 (spec_.checkpoint_every != 0 && done % spec_.checkpoint_every == 0);
   caf::anon_send(resources_.agent, StepCommitted{spec_.generation, commit.step,
                                                  commit.gradient_norm, commit.loss, commit.stop});

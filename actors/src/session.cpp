@@ -136,6 +136,17 @@ class CoordinatorSession final : public Session {
   std::shared_future<Outcome> outcome_;
 };
 
+/// Devices of other kinds may be planned with and simulated.
+Status check_devices(const partition::Cluster& cluster) {
+  for (const auto& host : cluster.hosts)
+    for (const auto& device : host.devices)
+      if (device.kind != "cpu")
+        return Error(ErrorCode::kInvalidArgument,
+                     "host " + host.name + " has a device of kind \"" + device.kind +
+                         "\", which can be planned with, but not trained on yet; only \"cpu\" can");
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
@@ -148,6 +159,8 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
   HOLMES_TRY_ASSIGN(spec.plan,
                     partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel));
   HOLMES_TRY(partition::check_runnable(spec.plan));
+  HOLMES_TRY(check_devices(job.cluster));
+  spec.data_hash = text->hash();
   if (options.resume) {
     HOLMES_TRY_ASSIGN(const Start start, find_start(job, text->hash()));
     if (start.step.value() > job.train.steps)

@@ -131,7 +131,7 @@ bool Stage::begin_pass() {
   } else {
     if (pass.kind == PassKind::kValidate && !may_send_validation()) return false;
     Flight flight;
-    if (!receive_input(flight) || !fill_tokens(flight)) return false;
+    if (!receive_input(flight) || !acquire_tokens(flight)) return false;
     flights_[pass.micro_batch] = std::move(flight);
     slot_ = 0;
   }
@@ -174,22 +174,30 @@ bool Stage::receive_gradient(Flight& flight) {
   return true;
 }
 
-bool Stage::fill_tokens(Flight& flight) {
+bool Stage::acquire_tokens(Flight& flight) {
   if (!spec_.has_embedding && !spec_.has_head) return true;
   const std::size_t bytes =
       std::size_t{spec_.shape.samples} * spec_.shape.tokens * sizeof(std::int32_t);
   flight.tokens = acquire(bytes, "tokens");
   flight.targets = acquire(bytes, "targets");
-  if (!flight.tokens || !flight.targets) return false;
+  return flight.tokens && flight.targets;
+}
+
+/// Reads the running pass's tokens, on the device's queue: the text may still be on the disk.
+std::function<void()> Stage::token_reader(Flight& flight) {
+  if (!flight.tokens) return [] {};
   const auto micro_batch = program_[position_].micro_batch;
   const auto tokens = flight.tokens.mutable_as<std::int32_t>();
   const auto targets = flight.targets.mutable_as<std::int32_t>();
+  const auto& batches = resources_.batches;
   if (program_[position_].kind == PassKind::kValidate)
-    resources_.batches.fill_validation(
-        micro_batch.value() - routes_->plan().job.micro_batch_count(), tokens, targets);
-  else
-    resources_.batches.fill_training(step_, micro_batch, tokens, targets);
-  return true;
+    return [&batches, tokens, targets,
+            index = micro_batch.value() - routes_->plan().job.micro_batch_count()] {
+      batches.fill_validation(index, tokens, targets);
+    };
+  return [&batches, tokens, targets, micro_batch, step = step_] {
+    batches.fill_training(step, micro_batch, tokens, targets);
+  };
 }
 
 bool Stage::has_parameters(std::size_t slot) const {
@@ -221,7 +229,11 @@ void Stage::run_forward() {
   args.tokens = ints(flight.tokens);
   args.targets = ints(flight.targets);
   args.loss = &job->loss;
-  submit(job, layer.forward_flops(), [&layer, args] { layer.forward(args); });
+  const auto read_tokens = slot_ == 0 ? token_reader(flight) : [] {};
+  submit(job, layer.forward_flops(), [&layer, args, read_tokens] {
+    read_tokens();
+    layer.forward(args);
+  });
 }
 
 void Stage::forward_done(Job& job) {

@@ -43,7 +43,7 @@ using PassObserver = std::function<void(StageIndex, Step, const ProgramPass&)>;
 struct StageResources {
   ComputeQueue& compute;
   BufferPool& pool;
-  BatchSource& batches;
+  const BatchSource& batches;
   caf::actor replica;
   caf::actor agent;
   PassObserver observer;  ///< May be empty.
@@ -87,7 +87,8 @@ class Stage final : public ExecutorActor {
   bool may_send_validation() const;
   bool receive_input(Flight& flight);
   bool receive_gradient(Flight& flight);
-  bool fill_tokens(Flight& flight);
+  bool acquire_tokens(Flight& flight);
+  std::function<void()> token_reader(Flight& flight);
   void run_forward();
   void run_backward();
   void submit(std::shared_ptr<Job> job, double flops, std::function<void()> work);

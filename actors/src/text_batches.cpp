@@ -16,14 +16,15 @@ class TextBatches final : public BatchSource {
                     samples_) {}
 
   void fill_training(Step step, MicroBatch micro_batch, std::span<std::int32_t> tokens,
-                     std::span<std::int32_t> targets) override {
+                     std::span<std::int32_t> targets) const override {
     model::fill_micro_batch(*text_, order_, step, micro_batch, samples_, sequence_, tokens,
                             targets);
   }
   void fill_validation(std::uint32_t index, std::span<std::int32_t> tokens,
-                       std::span<std::int32_t> targets) override {
+                       std::span<std::int32_t> targets) const override {
     model::fill_validation_micro_batch(*text_, validation_, MicroBatch(index), tokens, targets);
   }
+  const std::string& data_hash() const override { return text_->hash(); }
 
  private:
   std::shared_ptr<const model::TokenFile> text_;

@@ -36,7 +36,7 @@ Prepare prepare() {
 std::vector<ControlMessage> one_of_each() {
   return {
       Join{HostId(3), 77, {{HostId(3), NicId(1), "127.4.2.1:9"}}, "avx2"},
-      Welcome{Epoch(1), "[run]\n", "[[host]]\n"},
+      Welcome{Epoch(1), "[run]\n", "[[host]]\n", "hash"},
       Announce{Epoch(5), Generation(6)},
       AgentQuiet{Generation(7)},
       prepare(),

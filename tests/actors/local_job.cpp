@@ -37,11 +37,13 @@ class LocalJob::Batches final : public BatchSource {
         order_(model::split(file, job.validation, job.sequence)->train, job.sequence, job.batch,
                job.seed) {}
   void fill_training(Step step, MicroBatch micro_batch, std::span<std::int32_t> tokens,
-                     std::span<std::int32_t> targets) override {
+                     std::span<std::int32_t> targets) const override {
     model::fill_micro_batch(file_, order_, step, micro_batch, job_.micro_batch, job_.sequence,
                             tokens, targets);
   }
-  void fill_validation(std::uint32_t, std::span<std::int32_t>, std::span<std::int32_t>) override {}
+  void fill_validation(std::uint32_t, std::span<std::int32_t>,
+                       std::span<std::int32_t>) const override {}
+  const std::string& data_hash() const override { return file_.hash(); }
 
  private:
   holmes::testing::SerialJob job_;

@@ -62,11 +62,16 @@ void HeldQueue::run_one() {
 class StageBench::Batches final : public BatchSource {
  public:
   void fill_training(Step step, MicroBatch micro_batch, std::span<std::int32_t> tokens,
-                     std::span<std::int32_t> targets) override {
+                     std::span<std::int32_t> targets) const override {
     fill_tokens(step, micro_batch, tokens, 0);
     fill_tokens(step, micro_batch, targets, 1);
   }
-  void fill_validation(std::uint32_t, std::span<std::int32_t>, std::span<std::int32_t>) override {}
+  void fill_validation(std::uint32_t, std::span<std::int32_t>,
+                       std::span<std::int32_t>) const override {}
+  const std::string& data_hash() const override { return hash_; }
+
+ private:
+  const std::string hash_;
 };
 
 /// Notes the addresses that it is called with.

@@ -118,6 +118,16 @@ class BadInput(unittest.TestCase):
                             "parallel.tensor = 2 can be planned", "set parallel.tensor = 1")
         self.assertEqual(content(self.good.run_folder), before)
 
+    def test_devices_of_other_kinds_are_planned_and_not_trained_on(self):
+        path = pathlib.Path(self.folder.name, "gpus.toml")
+        path.write_text('[[host]]\nname = "h"\n[[host.device]]\nkind = "gpu"\n')
+        sets = ["--set", f"cluster.file={path}"]
+        self.assertEqual(self.plan(*sets).returncode, 0)
+        before = content(self.good.run_folder)
+        self.assert_refused(self.good.run("--overwrite", *sets),
+                            'host h has a device of kind "gpu"', 'only "cpu" can')
+        self.assertEqual(content(self.good.run_folder), before)
+
     def test_keys_and_values(self):
         for settings, says in (
                 (["train.stpes=5"], ["train.stpes", "did you mean 'steps'"]),

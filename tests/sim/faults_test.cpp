@@ -85,6 +85,30 @@ TEST_F(Faults, AKillWhileSavingValidatingOrEndingIsNamedOrHarmless) {
   sweep(config, 60, at.last_step, at.over, 24);
 }
 
+// Whatever heartbeat and timeout a job may have: the shortest timeouts for a heartbeat, and the
+// shortest heartbeats.
+TEST_F(Faults, ASilentHostIsLostUnderEveryTimeoutThatIsAllowed) {
+  for (const auto& [heartbeat_ms, timeout_ms] :
+       {std::pair{200, 400}, {1000, 2000}, {10, 50}, {50, 100}, {100, 500}, {10, 20000}}) {
+    SCOPED_TRACE(timeout_ms);
+    auto config = job(2, 2);
+    config.resilience.heartbeat_ms = static_cast<std::uint32_t>(heartbeat_ms);
+    config.resilience.timeout_ms = static_cast<std::uint32_t>(timeout_ms);
+    SimWorld world({config, 9, Step(0), nullptr});
+    ASSERT_TRUE(world.run_until([&] { return world.passes().size() >= 10; }, kLimit));
+    const auto killed_at = world.now();
+    world.kill(HostId(2), true);
+    const auto outcome = world.run(kLimit);
+    ASSERT_TRUE(outcome) << outcome.error().message();
+    EXPECT_EQ(*outcome, Outcome::kFailed);
+    EXPECT_LE(world.now() - killed_at,
+              2 * std::chrono::milliseconds(timeout_ms) + std::chrono::seconds(6));
+    ASSERT_EQ(world.events_of<Incident>().size(), 1U);
+    EXPECT_EQ(world.events_of<Incident>()[0].host, config.cluster.hosts[2].name)
+        << to_string(world.events_of<Incident>()[0]);
+  }
+}
+
 TEST_F(Faults, ASilentNicBetweenStagesIsFoundAndNamed) {
   const auto config = job(2, 2);
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {

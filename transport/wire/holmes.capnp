@@ -108,6 +108,7 @@ struct Welcome {
   jobToml @0 :Text;
   clusterToml @1 :Text;
   epoch @2 :UInt64;
+  dataHash @3 :Text;
 }
 
 struct Announce {

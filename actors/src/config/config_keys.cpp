@@ -25,7 +25,9 @@ constexpr Section kSections[] = {
     {"run", "The run folder and what is kept in it."},
     {"model", "The GPT that is trained. Constants of the job."},
     {"data", "The text it learns from."},
-    {"train", "Steps, batches, optimizer. Constants of the job, but for steps."},
+    {"train",
+     "Steps, batches, optimizer. batch, micro_batch, sequence, reduction_leaves and seed are "
+     "constants of the job; the others may change when it is resumed."},
     {"parallel", "How the model is laid out on the cluster."},
     {"cluster", "The hosts."},
     {"transport", "Networks."},

@@ -183,6 +183,7 @@ SimWorld::SimWorld(SimJob job)
       partition::plan(cluster, model_cost(job_.job), job_.job.train.shape, job_.job.parallel);
   HOLMES_ASSERT(plan, plan.error().message().c_str());
   spec.plan = *std::move(plan);
+  spec.data_hash = text_->hash();
   spec.first_step = job_.first_step;
   if (job_.first_step.value() > 0) spec.checkpoint = MemoryStore::folder(job_.first_step);
   auto& strand = loop_.make_strand();
