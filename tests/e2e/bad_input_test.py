@@ -120,9 +120,10 @@ class BadInput(unittest.TestCase):
 
     def test_devices_of_other_kinds_are_planned_and_not_trained_on(self):
         path = pathlib.Path(self.folder.name, "gpus.toml")
-        path.write_text('[[host]]\nname = "h"\n[[host.device]]\nkind = "gpu"\n')
-        sets = ["--set", f"cluster.file={path}"]
-        self.assertEqual(self.plan(*sets).returncode, 0)
+        path.write_text('[[host]]\nname = "h"\n[[host.device]]\nkind = "gpu"\ncount = 2\n')
+        sets = ["--set", f"cluster.file={path}", "--set", "parallel.pipeline=1"]
+        planned = self.plan(*sets)
+        self.assertEqual(planned.returncode, 0, planned.stderr)
         before = content(self.good.run_folder)
         self.assert_refused(self.good.run("--overwrite", *sets),
                             'host h has a device of kind "gpu"', 'only "cpu" can')
