@@ -38,8 +38,9 @@ struct CoordinatorSpec {
   std::string checkpoint;  ///< To start from; empty: initial values.
   Duration join_deadline = std::chrono::seconds(30);
   Duration prepare_deadline = std::chrono::seconds(120);
-  Duration quiet_deadline = std::chrono::seconds(2);
-  Duration leave_deadline = std::chrono::seconds(2);
+  // Together with the launcher's grace of 3 s, everything has ended 5 s after a failure.
+  Duration quiet_deadline = std::chrono::milliseconds(750);
+  Duration leave_deadline = std::chrono::milliseconds(750);
 };
 
 /// What a Coordinator uses and does not own.

@@ -40,7 +40,7 @@ class Faults : public testing::SimJobTest {
     world.kill(victim, silent);
     const auto outcome = world.run(kLimit);
     ASSERT_TRUE(outcome) << outcome.error().message();
-    EXPECT_LE(world.now() - killed_at, std::chrono::seconds(joining ? 36 : 9));
+    EXPECT_LE(world.now() - killed_at, std::chrono::seconds(joining ? 36 : silent ? 9 : 5));
     for (const auto& [host, end] : world.ends()) EXPECT_FALSE(end.failed) << end.reason;
     const auto incidents = world.events_of<Incident>();
     if (*outcome == Outcome::kFinished) {
