@@ -46,7 +46,12 @@ void MetricsWriter::on_step(const actors::StepFinished& step) {
 
 void MetricsWriter::on_validation(const actors::ValidationFinished& validation) {
   // A validation's step counts updates: it belongs to the line of the step before.
-  if (!waiting_ || waiting_->step.value() + 1 != validation.step.value()) return;
+  if (!waiting_ || waiting_->step.value() + 1 != validation.step.value()) {
+    write(nlohmann::ordered_json{{"step", validation.step.value() - 1},
+                                 {"validation_loss", validation.loss}}
+              .dump());
+    return;
+  }
   write(metrics_json(*waiting_, &validation.loss, options_.cluster));
   waiting_.reset();
 }

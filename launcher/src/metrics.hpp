@@ -3,7 +3,8 @@
 // metrics.jsonl of a run folder: one line for each step, appended as steps finish.
 //
 // The line of a step that is validated waits for its validation, so that it can carry the figure;
-// no other line waits. Threads: one at a time.
+// no other line waits. A figure that comes at another time gets a line of its own. Threads: one at
+// a time.
 
 #include <cstdint>
 #include <filesystem>

@@ -60,6 +60,17 @@ TEST_F(Metrics, ValidationIsOnTheLineOfItsStep) {
   EXPECT_FALSE(found[2].contains("validation_loss"));
 }
 
+TEST_F(Metrics, AValidationAfterTheNextStepIsALineOfItsOwn) {
+  MetricsWriter writer(options(10, 2));
+  ASSERT_TRUE(writer.on_event(plan_from(0)));
+  ASSERT_TRUE(writer.on_event(step_finished(1, 2)));
+  ASSERT_TRUE(writer.on_event(step_finished(2, 1)));
+  ASSERT_TRUE(writer.on_event(actors::ValidationFinished{Step(2), 2.5}));
+  const auto found = lines(file());
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[2], (nlohmann::json{{"step", 1}, {"validation_loss", 2.5}}));
+}
+
 TEST_F(Metrics, AnIncidentWritesWhatWaits) {
   MetricsWriter writer(options(1));
   ASSERT_TRUE(writer.on_event(plan_from(0)));
