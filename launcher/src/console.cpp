@@ -16,6 +16,33 @@ void write_all(int descriptor, std::string_view text) {
   }
 }
 
+void Console::write_in_background(BackgroundWriter::Bounds bounds) {
+  const std::lock_guard lock(mutex_);
+  out_ = std::make_unique<BackgroundWriter>(bounds);
+  error_ = std::make_unique<BackgroundWriter>(bounds);
+}
+
+void Console::finish(std::chrono::milliseconds deadline) {
+  if (!out_) return;
+  const bool whole = out_->flush(deadline);
+  const auto dropped = out_->dropped();
+  if (!whole) log("holmes: nobody reads stdout; the end of the output is lost");
+  if (dropped != 0)
+    log("holmes: stdout was not read in time; " + std::to_string(dropped) + " lines were left out");
+  error_->flush(deadline);
+}
+
+void Console::put(int descriptor, std::string text, bool droppable) {
+  if (!out_) return write_all(descriptor, text);
+  // Beside a live block lines must keep their order, whichever stream they are for.
+  const bool ordered = descriptor == descriptors_.out || !block_.empty();
+  (ordered ? out_ : error_)->write(descriptor, std::move(text), droppable);
+}
+
+void Console::print_progress(std::string_view text) {
+  write_above(descriptors_.out, text, true);
+}
+
 void Console::print(std::string_view text) {
   write_above(descriptors_.out, text);
 }
@@ -26,14 +53,14 @@ void Console::log(std::string_view text) {
 
 void Console::stream(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  write_all(descriptors_.out, text);
+  put(descriptors_.out, std::string(text), false);
 }
 
 void Console::show(std::vector<std::string> block) {
   const std::lock_guard lock(mutex_);
   const std::string old = erase();
   block_ = std::move(block);
-  write_all(descriptors_.out, old + block_text());
+  put(descriptors_.out, old + block_text(), false);
 }
 
 void Console::leave() {
@@ -48,13 +75,13 @@ int Console::columns() const {
   return size.ws_col;
 }
 
-void Console::write_above(int descriptor, std::string_view text) {
+void Console::write_above(int descriptor, std::string_view text, bool droppable) {
   std::string line(text);
   if (line.empty() || line.back() != '\n') line += '\n';
   const std::lock_guard lock(mutex_);
-  if (!block_.empty()) write_all(descriptors_.out, erase());
-  write_all(descriptor, line);
-  if (!block_.empty()) write_all(descriptors_.out, block_text());
+  if (!block_.empty()) put(descriptors_.out, erase(), false);
+  put(descriptor, std::move(line), droppable);
+  if (!block_.empty()) put(descriptors_.out, block_text(), false);
 }
 
 std::string Console::erase() const {

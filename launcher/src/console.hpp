@@ -6,10 +6,14 @@
 //
 // Threads: all methods from any thread. Descriptors belong to the caller and must outlive it.
 
+#include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "background_writer.hpp"
 
 namespace holmes::launcher {
 
@@ -23,8 +27,15 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
+  /// From now on no method waits for a reader; finish() waits for what is still to be written.
+  void write_in_background(BackgroundWriter::Bounds bounds = {});
+  /// Waits for readers, at most `deadline`; what was not written, and why, is said on stderr.
+  void finish(std::chrono::milliseconds deadline);
+
   /// One or more whole lines of results; the last newline is added.
   void print(std::string_view text);
+  /// The same for lines that may be left out when nobody reads.
+  void print_progress(std::string_view text);
   /// The same for logs.
   void log(std::string_view text);
   /// Results piece by piece, as they come. Not while a live block is shown.
@@ -38,13 +49,17 @@ class Console {
   int columns() const;
 
  private:
-  void write_above(int descriptor, std::string_view text);
+  void write_above(int descriptor, std::string_view text, bool droppable = false);
+  void put(int descriptor, std::string text, bool droppable);
   std::string erase() const;
   std::string block_text() const;
 
   const Descriptors descriptors_;
   std::mutex mutex_;
   std::vector<std::string> block_;
+  // Two, so that a full stdout does not silence stderr.
+  std::unique_ptr<BackgroundWriter> out_;
+  std::unique_ptr<BackgroundWriter> error_;
 };
 
 /// Writes all of `text`; errors are ignored, since a console that is gone must not stop a run.

@@ -56,7 +56,7 @@ void Display::advance(const actors::Event& event) {
   if (options_.mode == DisplayMode::kLive) {
     if (due(options_.redraw_every) || last) draw();
   } else if (due(options_.line_every) || last) {
-    console_.print(render_line(progress));
+    console_.print_progress(render_line(progress));
   }
 }
 

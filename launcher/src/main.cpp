@@ -11,6 +11,7 @@
 #include "cli.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "exit_codes.hpp"
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
 #include "signals.hpp"
@@ -41,6 +42,10 @@ bool wants_unicode() {
   return false;
 }
 
+// How long readers of the output may take at the end of a job.
+constexpr std::chrono::seconds kReaderDone{30};
+constexpr std::chrono::seconds kReaderStopped{1};
+
 struct Program {
   Console& console;
   LogSink& sink;
@@ -57,8 +62,12 @@ struct Program {
     block_stop_signals();  // before anything starts a thread
     const SteadyClock clock;
     const bool color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
-    return train(command, {console, clock, Logger(sink, "train"), log, color, wants_unicode(),
-                           actors::load_job, actors::start_session});
+    console.write_in_background();
+    const int code = train(command, {console, clock, Logger(sink, "train"), log, color,
+                                     wants_unicode(), actors::load_job, actors::start_session});
+    release_stop_signals();
+    console.finish(code == kExitDone ? kReaderDone : kReaderStopped);
+    return code;
   }
   int operator()(const ShowKeysCommand&) const { return show_keys(console); }
   int operator()(PlanCommand command) const {

@@ -12,10 +12,17 @@
 namespace holmes::launcher {
 namespace {
 
+bool ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/// Whoever started us with a signal ignored (nohup, a script's background job) meant it.
 sigset_t stop_signals() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (!ignored(signal)) ::sigaddset(&set, signal);
   return set;
 }
 
@@ -34,6 +41,11 @@ void ignore_write_signals() {
 void block_stop_signals() {
   const sigset_t set = stop_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+void release_stop_signals() {
+  const sigset_t set = stop_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 SignalWatcher::SignalWatcher(std::function<void(int)> on_signal)

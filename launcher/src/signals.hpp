@@ -14,8 +14,11 @@ namespace holmes::launcher {
 /// reports, not the end of the process. Children inherit it.
 void ignore_write_signals();
 
-/// Holds the stop signals back until a SignalWatcher takes them.
+/// Holds the stop signals back until a SignalWatcher takes them; those that are ignored stay so.
 void block_stop_signals();
+
+/// From here on a stop signal ends the process: for the work after a job.
+void release_stop_signals();
 
 class SignalWatcher {
  public:

@@ -62,10 +62,8 @@ class StopRequest {
 
   void on_signal(int count) {
     if (count > 1) ::_exit(kExitFailed);  // the agents die with this process
+    ask();
     console_.log("holmes: stopping after this step; a second signal stops at once, without saving");
-    const std::lock_guard lock(mutex_);
-    asked_ = true;
-    if (session_ != nullptr) session_->request_stop();
   }
 
   void attach(actors::Session* session) {
@@ -75,6 +73,12 @@ class StopRequest {
   }
 
  private:
+  void ask() {
+    const std::lock_guard lock(mutex_);
+    asked_ = true;
+    if (session_ != nullptr) session_->request_stop();
+  }
+
   Console& console_;
   std::mutex mutex_;
   actors::Session* session_ = nullptr;
@@ -170,6 +174,8 @@ Summary summarise(const EventSink& events, const actors::JobConfig& job, actors:
   summary.checkpoint = events.checkpoint();
   summary.byte_tokens = job.data.tokenizer == "bytes";
   if (!summary.byte_tokens || !summary.validation_nats) return summary;
+  if (outcome != actors::Outcome::kFinished)
+    return summary;  // whoever stopped it waits for the end
   if (const auto gzip = gzip_nats_of_validation(job)) summary.gzip_nats = *gzip;
   return summary;
 }
@@ -186,6 +192,7 @@ int train(const TrainCommand& command, const TrainServices& services) {
   EventSink events(*folder, *job, display, services.log);
   const auto outcome = run_session(command, *job, *folder, events, services);
   if (!outcome) return fail(services.console, outcome.error());
+  release_stop_signals();
   display.end();
   Summary summary = summarise(events, *job, *outcome);
   summary.duration = services.clock.now() - start;
