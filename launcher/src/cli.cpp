@@ -12,7 +12,8 @@ namespace holmes::launcher {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 interrupted with state saved.\n"
+    "Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 interrupted\n"
+    "(a checkpoint was saved if a step had been made).\n"
     "Results go to stdout, logs to stderr.";
 
 /// Everything that options are parsed into.
