@@ -42,6 +42,7 @@ TEST(RunFolder, KeepsCheckpointsUnlessToldOtherwise) {
   const TemporaryFolder temporary;
   const fs::path checkpoint = temporary.path() / "checkpoints/step-00000010";
   fs::create_directories(checkpoint);
+  write_file(checkpoint / "manifest.json", "{}");
   const auto fresh = RunFolder::open(temporary.path(), RunStart::kFresh);
   ASSERT_FALSE(fresh);
   EXPECT_THAT(fresh.error().message(), HasSubstr("--resume"));

@@ -130,6 +130,7 @@ TEST_F(Train, ASessionThatRefusesExitsByItsReason) {
 TEST_F(Train, ARefusedSessionLeavesTheRunFolderAsItWas) {
   EXPECT_EQ(run(actors::Outcome::kFinished), 0);
   std::filesystem::create_directories(job_.run.folder / "checkpoints/step-00000002");
+  write_file(job_.run.folder / "checkpoints/step-00000002/manifest.json", "{}");
   command_.overwrite = true;
   write_file(command_.job, "[run] # another\n");
   const auto refuse = [](actors::SessionOptions) -> Result<std::unique_ptr<actors::Session>> {
@@ -149,6 +150,7 @@ TEST_F(Train, ARunFolderThatCannotBeWrittenExits2) {
 
 TEST_F(Train, ASecondRunDoesNotReplaceTheFirst) {
   std::filesystem::create_directories(job_.run.folder / "checkpoints/step-00000002");
+  write_file(job_.run.folder / "checkpoints/step-00000002/manifest.json", "{}");
   EXPECT_EQ(run(actors::Outcome::kFinished), 2);
   command_.resume = true;
   EXPECT_EQ(run(actors::Outcome::kFinished), 0);

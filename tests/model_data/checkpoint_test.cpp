@@ -304,6 +304,14 @@ TEST(Checkpoint, AnInterruptedOneLeavesTheOldTheLatest) {
   EXPECT_THAT(names_in(root.path()), ElementsAre("step-00000010", "step-00000030"));
 }
 
+TEST(Checkpoint, AFolderWithoutAManifestDoesNotHideTheLatest) {
+  const TemporaryFolder root;
+  const auto old = save(root.path(), 10);
+  ASSERT_TRUE(old);
+  fs::create_directory(root.path() / "step-00000020");
+  EXPECT_EQ(*find_latest(root.path()), *old);
+}
+
 TEST(Checkpoint, AbandoningLeavesNothing) {
   const TemporaryFolder root;
   const auto writer = CheckpointWriter::begin(root.path(), Step(20));
@@ -392,7 +400,8 @@ TEST(Checkpoint, RefusesOtherJobs) {
   EXPECT_THAT(refused([](auto& job) { job.validation = 0.2; }),
               HasSubstr("its validation is 0.1, this job's is 0.2"));
   EXPECT_THAT(refused([](auto& job) { job.data_hash = "ff"; }), HasSubstr("its data_hash is"));
-  EXPECT_THAT(refused([](auto& job) { job.isa = "avx512"; }), HasSubstr("its isa is \"avx2\""));
+  EXPECT_THAT(refused([](auto& job) { job.isa = "avx512"; }),
+              AllOf(HasSubstr("instruction set avx2"), HasSubstr("resume on a machine with avx2")));
 }
 
 void replace_in(const fs::path& path, const std::string& from, const std::string& to) {
@@ -457,7 +466,7 @@ TEST(Checkpoint, NamesFileAndTensorOfATruncation) {
   fs::resize_file(part, fs::file_size(part) - 1);
   EXPECT_THAT(error_of(*folder, {}, ErrorCode::kCorrupt),
               AllOf(HasSubstr(part.string()), HasSubstr("tensor h.0.mlp.c_fc.bias: is cut short"),
-                    HasSubstr("use an older checkpoint")));
+                    HasSubstr("move its folder away to resume from the one before")));
   std::ofstream(part, std::ios::binary) << original;
   // All files, each cut anywhere: never accepted.
   for (const auto& name : names_in(*folder)) {

@@ -9,7 +9,8 @@
 namespace holmes::model {
 namespace {
 
-constexpr const char* kRemedy = "; use an older checkpoint or an undamaged copy";
+constexpr const char* kRemedy =
+    "; put an undamaged copy in its place, or move its folder away to resume from the one before";
 
 Error damaged(const std::string& what) {
   return Error(ErrorCode::kCorrupt, what + kRemedy);

@@ -156,6 +156,13 @@ std::string dotted(std::string pointer) {
   return pointer;
 }
 
+Error another_machine(const std::string& theirs, const std::string& ours) {
+  return Error(ErrorCode::kInvalidArgument,
+               "it was made with the instruction set " + theirs + ", this machine's is " + ours +
+                   ", so that results would differ in their bits; resume on a machine with " +
+                   theirs);
+}
+
 }  // namespace
 
 Status check_same_job(const JobConstants& checkpoint, const JobConstants& job) {
@@ -163,6 +170,7 @@ Status check_same_job(const JobConstants& checkpoint, const JobConstants& job) {
   const auto ours = to_json(job).flatten();
   for (const auto& [key, value] : theirs.items()) {
     if (value == ours.at(key)) continue;
+    if (key == "/isa") return another_machine(checkpoint.isa, job.isa);
     return Error(ErrorCode::kInvalidArgument,
                  "it belongs to another job: its " + dotted(key) + " is " + value.dump() +
                      ", this job's is " + ours.at(key).dump() +

@@ -63,7 +63,8 @@ void discard_unfinished(const std::filesystem::path& root) {
 }
 
 Result<std::filesystem::path> find_latest(const std::filesystem::path& root) {
-  const auto folders = step_folders(root, "");
+  auto folders = step_folders(root, "");
+  std::erase_if(folders, [](const StepFolder& folder) { return !whole(folder.path); });
   if (folders.empty()) {
     return Error(ErrorCode::kNotFound, "there is no checkpoint in " + root.string() +
                                            "; name the folder of a run that has saved one");

@@ -108,7 +108,7 @@ class CheckpointWriter {
 /// Deletes what interrupted writers left in `root`: before a job starts to write there.
 void discard_unfinished(const std::filesystem::path& root);
 
-/// The newest checkpoint folder of `root`, by step. kNotFound when there is none.
+/// The newest folder of `root` that has a manifest, by step. kNotFound when there is none.
 Result<std::filesystem::path> find_latest(const std::filesystem::path& root);
 
 struct CheckpointOptions {
