@@ -104,6 +104,7 @@ NicPair Routes::pair_for(const transport::BulkTag& tag, HostId peer) const {
         return group_paths(*plan_, plan_->stages.size() == 1 ? GroupKind::kData : GroupKind::kTied,
                            tag.source, tag.destination);
       case BulkKind::kState:
+      case BulkKind::kCollective:
         break;
     }
     return group_paths(*plan_, GroupKind::kVote, tag.source, tag.destination);

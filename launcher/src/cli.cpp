@@ -21,6 +21,7 @@ struct Parsed {
   TrainCommand train;
   PlanCommand plan;
   GenerateCommand generate;
+  BenchCommand bench;
   AgentCommand agent;
   bool keys = false;
   std::uint32_t agent_host = 0;
@@ -100,6 +101,31 @@ CLI::App* add_generate(CLI::App& app, Parsed& parsed) {
   return generate;
 }
 
+CLI::App* add_bench(CLI::App& app, Parsed& parsed) {
+  auto* bench = app.add_subcommand("bench", "Measure transports and collectives on this machine");
+  auto& command = parsed.bench;
+  bench->add_option("what", command.what, "p2p, allreduce or reduce-scatter")
+      ->check(CLI::IsMember({"p2p", "allreduce", "reduce-scatter"}))
+      ->required();
+  bench->add_option("--ranks", command.ranks, "Processes that take part")->capture_default_str();
+  bench->add_option("--bytes", command.bytes, "Bytes of each operation")->capture_default_str();
+  bench->add_option("--transport", command.transport, "tcp")->capture_default_str();
+  bench->add_option("--algorithm", command.algorithm, "auto, ring, direct or doubling")
+      ->check(CLI::IsMember({"auto", "ring", "direct", "doubling"}))
+      ->capture_default_str();
+  bench->add_option("--bulk-sockets", command.bulk_sockets, "Sockets that bulk is striped over")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  bench->add_option("--seconds", command.seconds, "Time for each measurement")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  bench->add_flag("--busy-poll", command.busy_poll,
+                  "Never sleep: the least latency, for a core of each rank");
+  bench->add_flag("--json", command.json, "Print one JSON object");
+  add_log_options(*bench, parsed);
+  return bench;
+}
+
 CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
   auto* agent = app.add_subcommand("agent", "Serve one host of a job; started by holmes train");
   agent->add_option("--host", parsed.agent_host, "Index of the host in the cluster")->required();
@@ -156,6 +182,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   const auto* train = add_train(app, parsed);
   const auto* plan = add_plan(app, parsed);
   const auto* generate = add_generate(app, parsed);
+  const auto* bench = add_bench(app, parsed);
   add_agent(app, parsed);
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
@@ -177,6 +204,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     if (parsed.plan.job.empty()) return {usage_error("which job file?", "plan"), parsed.log};
     return {parsed.plan, parsed.log};
   }
+  if (bench->parsed()) return {parsed.bench, parsed.log};
   if (generate->parsed()) return {parsed.generate, parsed.log};
   parsed.agent.invitation.host = HostId(parsed.agent_host);
   return {parsed.agent, parsed.log};

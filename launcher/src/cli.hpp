@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
 
@@ -49,7 +50,8 @@ struct Finished {
 };
 
 struct CommandLine {
-  std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, GenerateCommand, AgentCommand>
+  std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, GenerateCommand, BenchCommand,
+               AgentCommand>
       command;
   LogOptions log;
 };

@@ -75,6 +75,7 @@ struct Program {
     return show_plan(command, console);
   }
   int operator()(const GenerateCommand& command) const { return generate(command, console); }
+  int operator()(const BenchCommand& command) const { return bench(command, console); }
   int operator()(const AgentCommand& command) const {
     ignore_write_signals();
     return actors::run_agent({command.invitation, Logger(sink, "agent")});

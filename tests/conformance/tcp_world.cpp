@@ -8,10 +8,10 @@ namespace {
 
 class TcpWorld final : public World {
  public:
-  TcpWorld(bool checksum, bool shaped) {
+  TcpWorld(bool checksum, std::uint8_t bulk_sockets, bool shaped) {
     for (const char* address : {"127.0.0.1", "127.0.0.2"}) {
-      contexts_.push_back(
-          make_tcp_context(loop_, {address, checksum, std::chrono::milliseconds(500), Logger()}));
+      contexts_.push_back(make_tcp_context(
+          loop_, {address, checksum, std::chrono::milliseconds(500), Logger(), bulk_sockets, 0}));
       if (shaped)
         contexts_.back() = make_shaped_context(std::move(contexts_.back()), kConformanceShape);
     }
@@ -34,12 +34,12 @@ class TcpWorld final : public World {
 
 }  // namespace
 
-std::unique_ptr<World> make_tcp_world(bool checksum) {
-  return std::make_unique<TcpWorld>(checksum, false);
+std::unique_ptr<World> make_tcp_world(bool checksum, std::uint8_t bulk_sockets) {
+  return std::make_unique<TcpWorld>(checksum, bulk_sockets, false);
 }
 
 std::unique_ptr<World> make_shaped_tcp_world() {
-  return std::make_unique<TcpWorld>(false, true);
+  return std::make_unique<TcpWorld>(false, std::uint8_t{1}, true);
 }
 
 }  // namespace holmes::transport::conformance

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "holmes/transport/connection.hpp"
 #include "holmes/transport/shaped.hpp"
@@ -35,10 +36,14 @@ struct Backend {
 /// What the decorated worlds are shaped to.
 inline const ShapeOptions kConformanceShape{20.0, std::chrono::microseconds(200)};
 
-std::unique_ptr<World> make_tcp_world(bool checksum);
+/// `bulk_sockets` of each link: more than one are striped.
+std::unique_ptr<World> make_tcp_world(bool checksum, std::uint8_t bulk_sockets = 1);
 std::unique_ptr<World> make_sim_world();
 /// The same worlds with every context under the shaping decorator.
 std::unique_ptr<World> make_shaped_tcp_world();
 std::unique_ptr<World> make_shaped_sim_world();
+
+/// All of them.
+std::vector<Backend> backends();
 
 }  // namespace holmes::transport::conformance

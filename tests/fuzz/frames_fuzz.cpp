@@ -24,11 +24,37 @@ void require(bool condition) {
 class NullPipe final : public Pipe {
  public:
   explicit NullPipe(Executor& executor) : executor_(executor) {}
-  void send(OutFrame, Task sent) override { executor_.post(std::move(sent)); }
+  void attach(const std::shared_ptr<Link>& link) { link_ = link; }
+  std::size_t bulk_lanes() const override { return 1; }
+  void send_control(BufferView) override {
+    executor_.post([weak = link_] {
+      if (const auto link = weak.lock()) link->control_sent();
+    });
+  }
+  void send_credit(const wire::Credit&) override {}
+  void send_chunk(std::size_t lane, const wire::Chunk&, BufferView) override {
+    executor_.post([weak = link_, lane] {
+      if (const auto link = weak.lock()) link->chunk_sent(lane);
+    });
+  }
   void close(const std::optional<wire::Refusal>&) override {}
 
  private:
   Executor& executor_;
+  std::weak_ptr<Link> link_;
+};
+
+/// Takes pieces, and checks that they lie in their payload.
+class Pieces final : public PayloadSink {
+ public:
+  explicit Pieces(std::size_t bytes) : bytes_(bytes) {}
+  Status piece(std::size_t offset, std::span<const std::byte> bytes) override {
+    if (offset > bytes_ || bytes.size() > bytes_ - offset) std::abort();
+    return {};
+  }
+
+ private:
+  const std::size_t bytes_;
 };
 
 BulkTag tag(std::uint32_t node) {
@@ -50,13 +76,19 @@ class Target {
         control_sink_(std::make_shared<ControlMemory>()),
         control_(control_sink_, 64),
         bulk_(bulk_sink_, 0) {
-    link_->attach(std::make_shared<NullPipe>(loop_));
+    const auto pipe = std::make_shared<NullPipe>(loop_);
+    link_->attach(pipe);
+    pipe->attach(link_);
     control_sink_.set_link(link_);
     bulk_sink_.set_link(link_);
     link_->on_control([](const Buffer&) {});
     for (std::uint32_t i = 0; i < kOperations; ++i) {
-      link_->receive_bulk(tag(i), {}, Buffer::allocate(kBytes),
-                          [this](const Result<Buffer>&) { ++completions_; });
+      if (i % 2 == 0)
+        link_->receive_bulk(tag(i), {}, Buffer::allocate(kBytes),
+                            [this](const Result<Buffer>&) { ++completions_; });
+      else
+        link_->receive_bulk(tag(i), {}, Landing{kBytes, {}, {}, std::make_shared<Pieces>(kBytes)},
+                            [this](const Status&) { ++completions_; });
       link_->send_bulk(tag(i), {}, Buffer::allocate(kBytes),
                        [this](const Status&) { ++completions_; });
     }
@@ -67,10 +99,14 @@ class Target {
     auto& reader = bulk ? bulk_ : control_;
     while (!bytes.empty()) {
       const auto space = reader.space();
-      require(!space.empty());
-      const auto count = std::min(space.size(), bytes.size());
-      std::memcpy(space.data(), bytes.data(), count);
-      bytes = bytes.subspan(count);
+      require(!space.first.empty());
+      std::size_t count = 0;
+      for (const auto part : {space.first, space.second}) {
+        const auto size = std::min(part.size(), bytes.size());
+        if (size > 0) std::memcpy(part.data(), bytes.data(), size);
+        bytes = bytes.subspan(size);
+        count += size;
+      }
       const auto status = reader.filled(count);
       if (!status) link_->fail(status.error());
       while (loop_.run_ready_one()) {
@@ -93,7 +129,7 @@ class Target {
   SimLoop loop_{1};
   std::shared_ptr<Link> link_;
   ControlSink control_sink_;
-  BulkSink bulk_sink_;
+  BulkSink bulk_sink_{0};
   wire::FrameReader control_;
   wire::FrameReader bulk_;
   std::uint32_t completions_ = 0;

@@ -45,6 +45,22 @@ TEST(CommandLine, GenerateHasDefaultsAndChecks) {
       2);
 }
 
+TEST(CommandLine, BenchHasDefaultsAndChecks) {
+  const auto command = parsed<BenchCommand>(
+      {"bench", "allreduce", "--ranks", "3", "--bytes", "4096", "--algorithm", "ring", "--json"});
+  EXPECT_EQ(command.what, "allreduce");
+  EXPECT_EQ(command.ranks, 3U);
+  EXPECT_EQ(command.bytes, 4096U);
+  EXPECT_EQ(command.transport, "tcp");
+  EXPECT_EQ(command.algorithm, "ring");
+  EXPECT_TRUE(command.json);
+  EXPECT_FALSE(command.busy_poll);
+  EXPECT_EQ(parsed<Finished>({"bench"}).exit_code, 2);
+  EXPECT_EQ(parsed<Finished>({"bench", "alltoall"}).exit_code, 2);
+  EXPECT_EQ(parsed<Finished>({"bench", "p2p", "--seconds", "0"}).exit_code, 2);
+  EXPECT_EQ(parsed<Finished>({"bench", "p2p", "--bulk-sockets", "17"}).exit_code, 2);
+}
+
 TEST(CommandLine, WrongUsageExits2AndNamesIt) {
   for (const auto& [arguments, what] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{

@@ -20,6 +20,8 @@ const char* name(BulkKind kind) {
       return "tied parameters";
     case BulkKind::kState:
       return "state";
+    case BulkKind::kCollective:
+      return "collective";
   }
   return "unknown payload";
 }
@@ -33,6 +35,11 @@ bool has_micro_batch(BulkKind kind) {
 std::string to_string(const BulkTag& tag) {
   const auto number = [](auto id) { return std::to_string(id.value()); };
   std::string out = std::string(name(tag.kind)) + " of step " + number(tag.step);
+  if (tag.kind == BulkKind::kCollective)
+    return "collective " + number(tag.step) + " of group " + number(tag.stage) + ", round " +
+           number(tag.micro_batch) + ", piece " + number(tag.layer) + " (rank " +
+           number(tag.source) + " to rank " + number(tag.destination) + ", generation " +
+           number(tag.generation) + ")";
   out += has_micro_batch(tag.kind)
              ? ", micro-batch " + number(tag.micro_batch)
              : ", layer " + number(tag.layer) + ", node " + std::to_string(tag.node);

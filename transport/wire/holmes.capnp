@@ -23,7 +23,9 @@ struct Hello {
   nic @3 :UInt32;
   epoch @4 :UInt64;
   purpose @5 :Purpose;
-  linkNonce @6 :UInt64;  # The same on the two sockets of one link.
+  linkNonce @6 :UInt64;  # The same on all sockets of one link.
+  lane @7 :UInt8;        # Of a bulk socket: which one of the link's.
+  lanes @8 :UInt8 = 1;   # Bulk sockets of the link; the dialler chooses.
 }
 
 # Instead of a hello: why the peer is refused. Later, on a control socket: why the link ends.

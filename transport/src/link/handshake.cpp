@@ -11,8 +11,9 @@ Status check_identity(const Identity& identity) {
                    std::to_string(wire::kJobBytesMax) + " allowed: shorten run.name");
 }
 
-wire::Hello make_hello(const Identity& self, wire::Purpose purpose, std::uint64_t link_nonce) {
-  return {wire::schema_hash(), self.job, self.host, self.nic, self.epoch, purpose, link_nonce};
+wire::Hello make_hello(const Identity& self, const LinkSocket& socket) {
+  return {wire::schema_hash(), self.job,          self.host,   self.nic,    self.epoch,
+          socket.purpose,      socket.link_nonce, socket.lane, socket.lanes};
 }
 
 Status check_hello(const wire::Hello& hello, const Identity& self) {

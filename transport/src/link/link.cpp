@@ -17,6 +17,17 @@ Error superseded(const BulkTag& tag, Generation generation) {
                to_string(tag) + ": superseded by generation " + std::to_string(generation.value()));
 }
 
+/// Chunks that wait in one bulk lane: one is written, the next is at hand.
+constexpr std::size_t kChunksInLane = 2;
+
+/// Completes the reservation; its memory is let go before.
+Task fail_later(Reservation reservation, const Error& error) {
+  return [done = std::move(reservation.done), landed = std::move(reservation.landed), error] {
+    if (done) return done(error);
+    landed(error);
+  };
+}
+
 }  // namespace
 
 Link::Link(std::shared_ptr<Executor> executor, Identity peer, std::string where)
@@ -31,6 +42,7 @@ Link::~Link() {
 void Link::attach(std::shared_ptr<Pipe> pipe) {
   HOLMES_ASSERT(pipe_ == nullptr && pipe != nullptr, "a link has one pipe");
   pipe_ = std::move(pipe);
+  lanes_.resize(pipe_->bulk_lanes());
 }
 
 /// Why no further operation is accepted, if so.
@@ -68,9 +80,7 @@ void Link::send_control(BufferView message, SendHandler done) {
                                                      bytes_text(limits::kControlBytesMax) +
                                                      ", not " + bytes_text(message.size())));
   controls_.emplace_back(next_sequence_++, std::move(done));
-  pipe_->send({ControlFrame{}, std::move(message)}, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->control_sent();
-  });
+  pipe_->send_control(std::move(message));
 }
 
 void Link::control_sent() {
@@ -99,38 +109,48 @@ void Link::send_bulk(const BulkTag& tag, const TensorShape& shape, BufferView pa
 
 /// The receiver's buffer for a pending send is known.
 void Link::match(Sequence sequence, std::uint64_t credit_bytes) {
-  const auto& send = sends_.at(sequence);
+  auto& send = sends_.at(sequence);
   if (credit_bytes != send.payload.size())
     return fail(Error(ErrorCode::kCorrupt,
                       where_ + ": " + to_string(send.tag) + ": " + bytes_text(send.payload.size()) +
                           " are sent, the receiver reserved " + bytes_text(credit_bytes)));
+  send.credited = true;
   ready_.insert(sequence);
   pump();
 }
 
-/// Gives the next chunk to the bulk lane, if that is free.
+/// Gives chunks to the bulk lanes that have room.
 void Link::pump() {
-  if (!open() || current_ || ready_.empty()) return;
-  current_ = *ready_.begin();
-  const auto& send = sends_.at(*current_);
-  const auto bytes = std::min(limits::kChunkBytesMax, send.payload.size() - send.offset);
-  wire::Chunk chunk{send.tag, send.shape, send.offset, send.payload.size(), {}};
-  pipe_->send({std::move(chunk), send.payload.part(send.offset, bytes)},
-              [weak = weak_from_this(), bytes] {
-                if (const auto self = weak.lock()) self->chunk_sent(bytes);
-              });
+  for (std::size_t round = 0; round < kChunksInLane; ++round)
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+      if (!ready_.empty() && lanes_[lane].chunks.size() <= round) give_chunk(lane);
 }
 
-void Link::chunk_sent(std::size_t bytes) {
-  if (!open()) return;
-  HOLMES_ASSERT(current_.has_value(), "a chunk completed that was not sent");
-  const auto found = sends_.find(*current_);
-  auto& send = found->second;
-  current_.reset();
+void Link::give_chunk(std::size_t lane) {
+  const auto sequence = *ready_.begin();
+  auto& send = sends_.at(sequence);
+  const auto offset = send.offset;
+  const auto bytes = std::min(limits::kChunkBytesMax, send.payload.size() - offset);
+  lanes_[lane].chunks.push_back(sequence);
+  ++send.in_flight;
   send.offset += bytes;
-  if (send.offset < send.payload.size() && !send.superseded) return pump();
-  const auto finished = std::move(send);
-  ready_.erase(found->first);
+  send.all_given = send.offset == send.payload.size();
+  if (send.all_given) ready_.erase(ready_.begin());
+  pipe_->send_chunk(lane, {send.tag, send.shape, offset, send.payload.size(), {}},
+                    send.payload.part(offset, bytes));
+}
+
+void Link::chunk_sent(std::size_t lane) {
+  if (!open()) return;
+  auto& chunks = lanes_[lane].chunks;
+  HOLMES_ASSERT(!chunks.empty(), "a chunk completed that was not sent");
+  const auto found = sends_.find(chunks.front());
+  chunks.pop_front();
+  auto& send = found->second;
+  --send.in_flight;
+  if (send.in_flight > 0 || !(send.all_given || send.superseded)) return pump();
+  auto finished = std::move(send);
+  finished.payload = {};  // the handler may want its memory back
   send_by_tag_.erase(finished.tag);
   sends_.erase(found);
   const auto self = shared_from_this();  // the handler may drop the last other reference
@@ -151,10 +171,31 @@ void Link::receive_bulk(const BulkTag& tag, const TensorShape& shape, Buffer buf
     executor_->post([done = std::move(done), error = *refusal] { done(error); });
     return;
   }
-  const auto bytes = buffer.size();
-  reservations_.emplace(
-      tag, Reservation{next_sequence_++, shape, std::move(buffer), std::move(done), 0});
-  pipe_->send({wire::Credit{tag, bytes}, {}}, [] {});
+  const auto memory = buffer.mutable_bytes();
+  reserve(tag, {next_sequence_++,
+                shape,
+                {memory.size(), memory, std::move(buffer), nullptr},
+                std::move(done),
+                nullptr,
+                0,
+                {}});
+}
+
+void Link::receive_bulk(const BulkTag& tag, const TensorShape& shape, Landing landing,
+                        SendHandler done) {
+  auto refusal = refusal_of_bulk(tag, shape, landing.bytes);
+  if (!refusal && reservations_.contains(tag))
+    refusal = Error(ErrorCode::kInvalidArgument, to_string(tag) + ": already has a buffer");
+  if (refusal) return complete_later(std::move(done), *refusal);
+  HOLMES_ASSERT(landing.memory.size() == landing.bytes || (landing.memory.empty() && landing.sink),
+                "a payload has all its memory, or a sink");
+  reserve(tag, {next_sequence_++, shape, std::move(landing), nullptr, std::move(done), 0, {}});
+}
+
+void Link::reserve(const BulkTag& tag, Reservation reservation) {
+  const auto bytes = reservation.landing.bytes;
+  reservations_.emplace(tag, std::move(reservation));
+  pipe_->send_credit({tag, bytes});
 }
 
 void Link::on_control(std::function<void(Buffer)> handler) {
@@ -191,14 +232,14 @@ void Link::supersede(Generation generation) {
       ++it;
       continue;
     }
-    if (current_ == sequence) {  // its chunk is still being written: ends with it
+    ready_.erase(sequence);
+    if (send.in_flight > 0) {  // its chunks are still being written: ends with them
       send.superseded = true;
       ++it;
       continue;
     }
     const auto error = superseded(send.tag, generation);
     stale.emplace(sequence, [done = std::move(send.done), error] { done(error); });
-    ready_.erase(sequence);
     send_by_tag_.erase(send.tag);
     it = sends_.erase(it);
   }
@@ -206,9 +247,9 @@ void Link::supersede(Generation generation) {
     auto& [tag, reservation] = *it;
     if (tag.generation >= generation) break;  // tags sort by generation first
     const auto error = superseded(tag, generation);
-    stale.emplace(reservation.sequence,
-                  [done = std::move(reservation.done), error] { done(error); });
-    if (incoming_ && incoming_->chunk.tag == tag) incoming_->drop = true;
+    for (auto& lane : lanes_)
+      if (lane.incoming && lane.incoming->reservation == &reservation) lane.incoming->drop();
+    stale.emplace(reservation.sequence, fail_later(std::move(reservation), error));
     it = reservations_.erase(it);
   }
   std::erase_if(credits_, [&](const auto& entry) { return entry.first.generation < generation; });
@@ -237,8 +278,10 @@ void Link::end(const Error& error, const std::optional<wire::Refusal>& farewell)
   credits_.clear();
   ready_.clear();
   send_by_tag_.clear();
-  current_.reset();
-  incoming_.reset();
+  for (auto& lane : lanes_) {
+    lane.chunks.clear();
+    lane.incoming.reset();
+  }
   if (pipe_ != nullptr) pipe_->close(farewell);
   if (closed_handler_)
     tasks.push_back([handler = std::move(closed_handler_), error] { handler(error); });
@@ -254,8 +297,7 @@ std::vector<Task> Link::take_pending(const Error& error) {
   for (auto& [sequence, send] : sends_)
     by_sequence.emplace(sequence, [done = std::move(send.done), error] { done(error); });
   for (auto& [tag, reservation] : reservations_)
-    by_sequence.emplace(reservation.sequence,
-                        [done = std::move(reservation.done), error] { done(error); });
+    by_sequence.emplace(reservation.sequence, fail_later(std::move(reservation), error));
   controls_.clear();
   sends_.clear();
   reservations_.clear();

@@ -1,10 +1,10 @@
 #pragma once
 
 // Link is the Connection of every backend that moves frames: rendezvous by credits, order of bulk
-// sends, chunking, generations, sticky errors and exactly-once completion are here, once. A Pipe
-// below it moves the frames; the pipe's reader calls the second half of the public methods.
+// sends, chunking, striping, generations, sticky errors and exactly-once completion are here, once.
+// A Pipe below it moves the frames; the pipe's reader calls the second half of the public methods.
 //
-// Threads: one executor. The pipe's calls come from its tasks, never from inside Pipe::send.
+// Threads: one executor. The pipe's calls come from its tasks, never from inside Pipe::send_*.
 
 #include <deque>
 #include <map>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "holmes/transport/connection.hpp"
+#include "link/incoming.hpp"
 #include "link/pipe.hpp"
 
 namespace holmes::transport {
@@ -30,6 +31,8 @@ class Link final : public Connection, public std::enable_shared_from_this<Link> 
                  SendHandler done) override;
   void receive_bulk(const BulkTag& tag, const TensorShape& shape, Buffer buffer,
                     ReceiveHandler done) override;
+  void receive_bulk(const BulkTag& tag, const TensorShape& shape, Landing landing,
+                    SendHandler done) override;
   void on_control(std::function<void(Buffer)> handler) override;
   void on_closed(std::function<void(Error)> handler) override;
   void supersede(Generation generation) override;
@@ -38,13 +41,15 @@ class Link final : public Connection, public std::enable_shared_from_this<Link> 
 
   // For the pipe. After each of these the link may have failed: ask open().
   bool open() const { return !error_; }
+  void control_sent();
+  void chunk_sent(std::size_t lane);
   void control_arrived(Buffer message);
   void credit_arrived(const wire::Credit& credit);
   /// A chunk begins; its `bytes` then go into payload_space(), piece by piece.
-  void chunk_begins(const wire::Chunk& chunk, std::size_t bytes);
+  void chunk_begins(std::size_t lane, const wire::Chunk& chunk, std::size_t bytes);
   /// Where the next bytes of the chunk go; ask anew for every piece. Never empty within a chunk.
-  std::span<std::byte> payload_space();
-  void payload_filled(std::size_t bytes);
+  std::span<std::byte> payload_space(std::size_t lane);
+  void payload_filled(std::size_t lane, std::size_t bytes);
   /// The peer said goodbye in the control lane; chunks sent before may still be on their way.
   void farewell_arrived(const wire::Refusal& farewell);
   /// A lane ended: everything pending completes with the farewell, if there was one, else `error`.
@@ -63,32 +68,30 @@ class Link final : public Connection, public std::enable_shared_from_this<Link> 
     TensorShape shape;
     BufferView payload;
     SendHandler done;
-    std::size_t offset = 0;
+    std::size_t offset = 0;     // bytes given to lanes
+    std::size_t in_flight = 0;  // chunks that lanes have not yet written
+    bool credited = false;      // the receiver has a buffer
+    bool all_given = false;     // the last chunk is in a lane
     bool superseded = false;
   };
-  struct Reservation {
-    Sequence sequence = 0;
-    TensorShape shape;
-    Buffer buffer;
-    ReceiveHandler done;
-    std::size_t received = 0;
-  };
-  struct Incoming {  // the chunk being read
-    wire::Chunk chunk;
-    std::size_t bytes = 0;
-    std::size_t filled = 0;
-    bool drop = false;
+  struct BulkLane {
+    std::deque<Sequence> chunks;  // given and not written, by the send they belong to
+    std::optional<Incoming> incoming;
+    std::vector<std::byte> scratch;
   };
 
   std::optional<Error> refusal_of_operation() const;
   std::optional<Error> refusal_of_bulk(const BulkTag& tag, const TensorShape& shape,
                                        std::size_t bytes) const;
   void complete_later(SendHandler done, Status status);
-  void control_sent();
+  void reserve(const BulkTag& tag, Reservation reservation);
   void pump();
-  void chunk_sent(std::size_t bytes);
+  void give_chunk(std::size_t lane);
+  void finish_send(std::map<Sequence, BulkSend>::iterator at);
   void match(Sequence sequence, std::uint64_t credit_bytes);
-  void chunk_complete();
+  Status check_chunk(const wire::Chunk& chunk, const Reservation& wanted, std::size_t bytes) const;
+  void piece_complete(std::size_t lane);
+  void chunk_complete(std::size_t lane);
   void end(const Error& error, const std::optional<wire::Refusal>& farewell);
   std::vector<Task> take_pending(const Error& error);
 
@@ -105,12 +108,10 @@ class Link final : public Connection, public std::enable_shared_from_this<Link> 
   std::deque<std::pair<Sequence, SendHandler>> controls_;  // sent, not completed
   std::map<Sequence, BulkSend> sends_;
   std::map<BulkTag, Sequence> send_by_tag_;
-  std::set<Sequence> ready_;                  // sends whose receiver has a buffer
+  std::set<Sequence> ready_;  // sends whose receiver has a buffer, with chunks to give
   std::map<BulkTag, std::uint64_t> credits_;  // of the peer, not yet matched by a send
-  std::optional<Sequence> current_;           // the send that owns the bulk lane
   std::map<BulkTag, Reservation> reservations_;
-  std::optional<Incoming> incoming_;
-  std::vector<std::byte> scratch_;
+  std::vector<BulkLane> lanes_;
 
   std::shared_ptr<std::function<void(Buffer)>> control_handler_;
   std::deque<Buffer> early_controls_;  // came before there was a handler

@@ -8,7 +8,15 @@ namespace holmes::transport {
 
 namespace {
 
-constexpr std::size_t kScratchBytes = 64 * kKiB;
+/// A piece goes through the nearest cache on its way to a sink; checksums need a chunk as a whole.
+constexpr std::size_t kPieceBytes = 64 * kKiB;
+static_assert(kPieceBytes % 64 == 0 && kPieceBytes <= limits::kChunkBytesMax);
+
+std::size_t scratch_bytes(const Incoming& incoming) {
+  return incoming.chunk.checksum && incoming.reservation != nullptr ? limits::kChunkBytesMax
+                                                                    : kPieceBytes;
+}
+
 /// A peer holds at most kConnectionOperationsMax buffers at a time; those of generations that this
 /// end has not yet left come on top.
 constexpr std::size_t kCreditsMax = 4 * limits::kConnectionOperationsMax;
@@ -50,7 +58,7 @@ void Link::control_arrived(Buffer message) {
 void Link::credit_arrived(const wire::Credit& credit) {
   if (!open() || credit.tag.generation < generation_) return;
   if (const auto send = send_by_tag_.find(credit.tag); send != send_by_tag_.end()) {
-    if (ready_.contains(send->second))
+    if (sends_.at(send->second).credited)
       return fail(Error(ErrorCode::kCorrupt,
                         where_ + ": two buffers were reserved for " + to_string(credit.tag)));
     return match(send->second, credit.bytes);
@@ -62,66 +70,103 @@ void Link::credit_arrived(const wire::Credit& credit) {
                where_ + ": two buffers were reserved for " + to_string(credit.tag)));
 }
 
-void Link::chunk_begins(const wire::Chunk& chunk, std::size_t bytes) {
+void Link::chunk_begins(std::size_t lane, const wire::Chunk& chunk, std::size_t bytes) {
   if (!open()) return;
-  HOLMES_ASSERT(!incoming_, "a chunk begins inside another");
-  incoming_ = Incoming{chunk, bytes, 0, chunk.tag.generation < generation_};
-  if (!incoming_->drop) {
+  HOLMES_ASSERT(!lanes_[lane].incoming, "a chunk begins inside another");
+  Incoming incoming{chunk, bytes, 0, 0, nullptr};
+  if (chunk.tag.generation >= generation_) {
     const auto found = reservations_.find(chunk.tag);
     if (found == reservations_.end())
       return fail(Error(ErrorCode::kCorrupt,
                         where_ + ": sends " + to_string(chunk.tag) + ", which nobody reserved"));
-    const auto& wanted = found->second;
-    if (chunk.total != wanted.buffer.size() || chunk.shape != wanted.shape)
-      return fail(Error(ErrorCode::kCorrupt, where_ + ": " + to_string(chunk.tag) + " comes as " +
-                                                 shape_text(chunk.shape, chunk.total) +
-                                                 ", expected was " +
-                                                 shape_text(wanted.shape, wanted.buffer.size())));
-    if (chunk.offset != wanted.received)
-      return fail(Error(ErrorCode::kCorrupt,
-                        where_ + ": a chunk of " + to_string(chunk.tag) + " is out of order"));
+    incoming.reservation = &found->second;
+    if (const auto fits = check_chunk(chunk, found->second, bytes); !fits)
+      return fail(fits.error().in(where_));
+    if (lanes_.size() > 1) found->second.begun.add(chunk.offset / limits::kChunkBytesMax);
   }
-  if (bytes == 0) chunk_complete();
+  lanes_[lane].incoming = std::move(incoming);
+  if (bytes == 0) chunk_complete(lane);
 }
 
-std::span<std::byte> Link::payload_space() {
-  HOLMES_ASSERT(incoming_ && incoming_->filled < incoming_->bytes, "no chunk is being read");
-  const auto missing = incoming_->bytes - incoming_->filled;
-  if (incoming_->drop) {
-    scratch_.resize(kScratchBytes);
-    return std::span(scratch_).first(std::min(missing, scratch_.size()));
-  }
-  auto& buffer = reservations_.at(incoming_->chunk.tag).buffer;
-  return buffer.mutable_bytes().subspan(incoming_->chunk.offset + incoming_->filled, missing);
+Status Link::check_chunk(const wire::Chunk& chunk, const Reservation& wanted,
+                         std::size_t bytes) const {
+  const auto total = wanted.landing.bytes;
+  if (chunk.total != total || chunk.shape != wanted.shape)
+    return Error(ErrorCode::kCorrupt, to_string(chunk.tag) + " comes as " +
+                                          shape_text(chunk.shape, chunk.total) + ", expected was " +
+                                          shape_text(wanted.shape, total));
+  // One lane keeps the order. With more, chunks lie on a grid and each comes once.
+  const bool in_order = chunk.offset == wanted.received;
+  const bool on_grid =
+      chunk.offset % limits::kChunkBytesMax == 0 &&
+      bytes == std::min<std::uint64_t>(limits::kChunkBytesMax, total - chunk.offset) &&
+      !wanted.begun.contains(chunk.offset / limits::kChunkBytesMax);
+  if (lanes_.size() == 1 ? in_order : on_grid) return {};
+  return Error(ErrorCode::kCorrupt, "a chunk of " + to_string(chunk.tag) + " is out of order");
 }
 
-void Link::payload_filled(std::size_t bytes) {
-  HOLMES_ASSERT(incoming_ && bytes <= incoming_->bytes - incoming_->filled,
+std::span<std::byte> Link::payload_space(std::size_t lane_index) {
+  auto& lane = lanes_[lane_index];
+  HOLMES_ASSERT(lane.incoming && lane.incoming->filled < lane.incoming->bytes,
+                "no chunk is being read");
+  const auto& incoming = *lane.incoming;
+  const auto missing = incoming.bytes - incoming.filled;
+  if (!incoming.through_scratch())
+    return incoming.reservation->landing.memory.subspan(incoming.chunk.offset + incoming.filled,
+                                                        missing);
+  const auto size = scratch_bytes(incoming);
+  if (lane.scratch.size() < size) lane.scratch.resize(size);
+  const auto used = incoming.filled - incoming.handed_on;
+  return std::span(lane.scratch).subspan(used, std::min(missing, size - used));
+}
+
+void Link::payload_filled(std::size_t lane, std::size_t bytes) {
+  auto& incoming = lanes_[lane].incoming;
+  HOLMES_ASSERT(incoming && bytes <= incoming->bytes - incoming->filled,
                 "more bytes than the chunk has");
-  incoming_->filled += bytes;
-  if (incoming_->filled == incoming_->bytes) chunk_complete();
+  incoming->filled += bytes;
+  if (incoming->filled == incoming->bytes) return chunk_complete(lane);
+  if (!incoming->through_scratch()) return;
+  if (incoming->filled - incoming->handed_on == scratch_bytes(*incoming)) piece_complete(lane);
 }
 
-void Link::chunk_complete() {
-  const auto incoming = std::move(*incoming_);
-  incoming_.reset();
-  if (incoming.drop) {
-    ++stats_.stale_dropped;
-    return;
-  }
-  const auto found = reservations_.find(incoming.chunk.tag);
-  auto& reservation = found->second;
-  const auto bytes = reservation.buffer.bytes().subspan(incoming.chunk.offset, incoming.bytes);
-  if (incoming.chunk.checksum && *incoming.chunk.checksum != wire::checksum(bytes))
+/// Hands on what the lane has read and its sink has not had.
+void Link::piece_complete(std::size_t lane_index) {
+  auto& lane = lanes_[lane_index];
+  auto& incoming = *lane.incoming;
+  const auto bytes = incoming.filled - incoming.handed_on;
+  const auto offset = incoming.chunk.offset + incoming.handed_on;
+  incoming.handed_on = incoming.filled;
+  if (incoming.reservation == nullptr) return;
+  const auto& landing = incoming.reservation->landing;
+  const std::span<const std::byte> piece = landing.memory.empty()
+                                               ? std::span(lane.scratch).first(bytes)
+                                               : landing.memory.subspan(offset, bytes);
+  if (incoming.chunk.checksum && *incoming.chunk.checksum != wire::checksum(piece))
     return fail(
         Error(ErrorCode::kCorrupt,
               where_ + ": a chunk of " + to_string(incoming.chunk.tag) + " has a wrong checksum"));
+  if (landing.sink == nullptr || bytes == 0) return;
+  const auto keep = landing.sink;  // it may end the link, or supersede what it belongs to
+  if (const auto taken = keep->piece(offset, piece); !taken) fail(taken.error().in(where_));
+}
+
+void Link::chunk_complete(std::size_t lane) {
+  const auto self = shared_from_this();  // a handler may drop the last other reference
+  piece_complete(lane);
+  if (!open()) return;
+  const auto incoming = *std::exchange(lanes_[lane].incoming, std::nullopt);
+  if (incoming.reservation == nullptr) {
+    ++stats_.stale_dropped;
+    return;
+  }
+  auto& reservation = *incoming.reservation;
   reservation.received += incoming.bytes;
-  if (reservation.received < reservation.buffer.size()) return;
+  if (reservation.received < reservation.landing.bytes) return;
   auto finished = std::move(reservation);
-  reservations_.erase(found);
+  reservations_.erase(incoming.chunk.tag);
   ++stats_.bulk_received;
-  finished.done(std::move(finished.buffer));
+  finished.complete();
 }
 
 void Link::farewell_arrived(const wire::Refusal& farewell) {

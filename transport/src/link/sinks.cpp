@@ -7,6 +7,11 @@ namespace {
 constexpr std::size_t kControlPoolBytesMax = 64 * kMiB;
 constexpr std::size_t kPooledBytesMax = 64 * kKiB;
 
+/// Stops the reader of a link that is gone; nobody sees it.
+Error ended() {
+  return Error(ErrorCode::kClosed, "the link has ended");
+}
+
 Error unexpected(const wire::FrameHead& head, const char* lane) {
   return Error(ErrorCode::kCorrupt, "a frame of type " +
                                         std::to_string(static_cast<int>(head.type)) +
@@ -71,19 +76,23 @@ Status ControlSink::end_message() {
 Status BulkSink::on_head(const wire::FrameHead& head) {
   if (head.type != wire::FrameType::kChunk) return unexpected(head, "bulk");
   HOLMES_TRY_ASSIGN(const auto chunk, wire::decode_chunk(head.header, head.payload_bytes));
-  if (const auto link = link_.lock()) link->chunk_begins(chunk, head.payload_bytes);
-  return {};
+  const auto link = link_.lock();
+  if (link == nullptr) return ended();
+  link->chunk_begins(lane_, chunk, head.payload_bytes);
+  return link->open() ? Status() : ended();
 }
 
 std::span<std::byte> BulkSink::payload_space() {
   const auto link = link_.lock();
   HOLMES_ASSERT(link != nullptr, "a lane reads although its link is gone");
-  return link->payload_space();
+  return link->payload_space(lane_);
 }
 
 Status BulkSink::on_payload(std::size_t bytes) {
-  if (const auto link = link_.lock()) link->payload_filled(bytes);
-  return {};
+  const auto link = link_.lock();
+  if (link == nullptr) return ended();
+  link->payload_filled(lane_, bytes);
+  return link->open() ? Status() : ended();
 }
 
 }  // namespace holmes::transport

@@ -42,6 +42,7 @@ class ControlSink final : public wire::FrameSink {
 /// Chunks, straight into the buffers that were reserved for them.
 class BulkSink final : public wire::FrameSink {
  public:
+  explicit BulkSink(std::size_t lane) : lane_(lane) {}
   void set_link(std::weak_ptr<Link> link) { link_ = std::move(link); }
 
   Status on_head(const wire::FrameHead& head) override;
@@ -49,6 +50,7 @@ class BulkSink final : public wire::FrameSink {
   Status on_payload(std::size_t bytes) override;
 
  private:
+  const std::size_t lane_;
   std::weak_ptr<Link> link_;
 };
 

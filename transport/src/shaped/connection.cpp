@@ -60,11 +60,32 @@ void ShapedConnection::receive_bulk(const BulkTag& tag, const TensorShape& shape
                         reserved = executor().clock().now()](Result<Buffer> result) {
     const auto self = weak.lock();
     if (!result || self == nullptr) return done(std::move(result));
-    if (self->closing_) return done(Error(ErrorCode::kClosed, "the connection was closed"));
-    const auto due = self->shaper_->bulk_due(result->size(), reserved);
-    self->hold(self->held_payloads_, Held{due, tag, std::move(*result), done});
+    const auto bytes = result->size();
+    self->hold_payload(tag, bytes, reserved, std::move(*result), done);
   };
   inner_->receive_bulk(tag, shape, std::move(buffer), arrived);
+}
+
+/// Pieces reach their sink as they come; only the completion is held.
+void ShapedConnection::receive_bulk(const BulkTag& tag, const TensorShape& shape, Landing landing,
+                                    SendHandler done) {
+  const auto landed = [weak = weak_from_this(), tag, bytes = landing.bytes, done = std::move(done),
+                       reserved = executor().clock().now()](const Status& status) {
+    const auto self = weak.lock();
+    if (!status || self == nullptr) return done(status);
+    self->hold_payload(tag, bytes, reserved, {}, [done](const Result<Buffer>& result) {
+      if (result) return done({});
+      done(result.error());
+    });
+  };
+  inner_->receive_bulk(tag, shape, std::move(landing), landed);
+}
+
+void ShapedConnection::hold_payload(const BulkTag& tag, std::size_t bytes, TimePoint reserved,
+                                    Buffer buffer, ReceiveHandler done) {
+  if (closing_) return done(Error(ErrorCode::kClosed, "the connection was closed"));
+  const auto due = shaper_->bulk_due(bytes, reserved);
+  hold(held_payloads_, Held{due, tag, std::move(buffer), std::move(done)});
 }
 
 void ShapedConnection::control_arrived(Buffer message) {

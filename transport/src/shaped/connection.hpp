@@ -24,6 +24,8 @@ class ShapedConnection final : public Connection,
                  SendHandler done) override;
   void receive_bulk(const BulkTag& tag, const TensorShape& shape, Buffer buffer,
                     ReceiveHandler done) override;
+  void receive_bulk(const BulkTag& tag, const TensorShape& shape, Landing landing,
+                    SendHandler done) override;
   void on_control(std::function<void(Buffer)> handler) override;
   void on_closed(std::function<void(Error)> handler) override;
   void supersede(Generation generation) override;
@@ -40,12 +42,15 @@ class ShapedConnection final : public Connection,
   struct Held {  // what arrived and is not yet handed on
     TimePoint due;
     std::optional<BulkTag> tag;  // of a payload; none: a control message
-    Buffer buffer;
+    Buffer buffer;               // none where the payload went into a landing
     ReceiveHandler done;
   };
 
   Executor& executor() { return shaper_->executor(); }
   void send_paced(std::uint64_t number);
+  /// Completes `done` when a payload that is whole now has had its time.
+  void hold_payload(const BulkTag& tag, std::size_t bytes, TimePoint reserved, Buffer buffer,
+                    ReceiveHandler done);
   void hold(std::deque<Held>& queue, Held held);
   void await_front(std::deque<Held>& queue);
   void hand_on_front(std::deque<Held>& queue);

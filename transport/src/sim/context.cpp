@@ -76,7 +76,7 @@ class SimDial final : public std::enable_shared_from_this<SimDial> {
   void meet(const std::shared_ptr<SimAcceptor>& acceptor) {
     if (acceptor == nullptr)
       return answer(Error(ErrorCode::kUnavailable, address_ + ": nobody listens there"));
-    const auto hello = make_hello(self_, wire::Purpose::kControl, 0);
+    const auto hello = make_hello(self_, {});
     const auto& name = network_->nics[nic_].name;
     if (const auto checked = check_hello(hello, acceptor->self); !checked) {
       answer(Error(ErrorCode::kRefused, address_ + " refuses: " + checked.error().message()));

@@ -20,13 +20,13 @@ Buffer copy_of(std::span<const std::byte> bytes) {
 /// Hands a chunk to a link the way a reader of a socket would.
 void feed(Link& link, const wire::Chunk& chunk, std::span<const std::byte> bytes) {
   link.count_received(kChunkHeadBytes + bytes.size());
-  link.chunk_begins(chunk, bytes.size());
+  link.chunk_begins(0, chunk, bytes.size());
   while (link.open() && !bytes.empty()) {
-    const auto space = link.payload_space();
+    const auto space = link.payload_space(0);
     const auto count = std::min(space.size(), bytes.size());
     std::copy_n(bytes.begin(), count, space.begin());
     bytes = bytes.subspan(count);
-    link.payload_filled(count);
+    link.payload_filled(0, count);
   }
 }
 
@@ -55,35 +55,38 @@ bool SimPipe::finished() const {
   return closed_ && control_.in_flight == 0 && bulk_.in_flight == 0;
 }
 
-void SimPipe::send(OutFrame frame, Task sent) {
+void SimPipe::send_control(BufferView message) {
   if (closed_) return;
-  const auto link = link_.lock();
-  const auto payload_bytes = frame.payload.size();
-  if (const auto* chunk = std::get_if<wire::Chunk>(&frame.head)) {
-    if (link) link->count_sent(kChunkHeadBytes + payload_bytes);
-    return send_bulk(*chunk, frame.payload, std::move(sent));
-  }
-  if (const auto* credit = std::get_if<wire::Credit>(&frame.head)) {
-    if (link) link->count_sent(kCreditBytes);
-    deliver_control(kCreditBytes, [weak = peer_, credit = *credit] {
-      const auto peer = weak.lock();
-      const auto target = peer ? peer->link_.lock() : nullptr;
-      if (!target) return;
-      target->count_received(kCreditBytes);
-      target->credit_arrived(credit);
-    });
-  } else {
-    const auto bytes = kControlHeadBytes + payload_bytes;
-    if (link) link->count_sent(bytes);
-    deliver_control(bytes, [weak = peer_, bytes, message = copy_of(frame.payload.bytes())] {
-      const auto peer = weak.lock();
-      const auto target = peer ? peer->link_.lock() : nullptr;
-      if (!target) return;
-      target->count_received(bytes);
-      target->control_arrived(message);
-    });
-  }
-  executor_->post(std::move(sent));
+  const auto bytes = kControlHeadBytes + message.size();
+  if (const auto link = link_.lock()) link->count_sent(bytes);
+  deliver_control(bytes, [weak = peer_, bytes, copy = copy_of(message.bytes())] {
+    const auto peer = weak.lock();
+    const auto target = peer ? peer->link_.lock() : nullptr;
+    if (!target) return;
+    target->count_received(bytes);
+    target->control_arrived(copy);
+  });
+  executor_->post([weak = link_] {
+    if (const auto link = weak.lock()) link->control_sent();
+  });
+}
+
+void SimPipe::send_credit(const wire::Credit& credit) {
+  if (closed_) return;
+  if (const auto link = link_.lock()) link->count_sent(kCreditBytes);
+  deliver_control(kCreditBytes, [weak = peer_, credit] {
+    const auto peer = weak.lock();
+    const auto target = peer ? peer->link_.lock() : nullptr;
+    if (!target) return;
+    target->count_received(kCreditBytes);
+    target->credit_arrived(credit);
+  });
+}
+
+void SimPipe::send_chunk(std::size_t, const wire::Chunk& chunk, BufferView payload) {
+  if (closed_) return;
+  if (const auto link = link_.lock()) link->count_sent(kChunkHeadBytes + payload.size());
+  send_bulk(chunk, payload);
 }
 
 void SimPipe::deliver_control(std::size_t bytes, Task arrive) {
@@ -94,10 +97,10 @@ void SimPipe::deliver_control(std::size_t bytes, Task arrive) {
   arrive_in(control_, now() + transfer + network_->latency(from_, to_), std::move(arrive));
 }
 
-void SimPipe::send_bulk(const wire::Chunk& chunk, const BufferView& payload, Task sent) {
+void SimPipe::send_bulk(const wire::Chunk& chunk, const BufferView& payload) {
   if (cut() || !blocked_.empty()) {
-    blocked_.push_back([weak = weak_from_this(), chunk, payload, sent = std::move(sent)] {
-      if (const auto self = weak.lock()) self->send_bulk(chunk, payload, sent);
+    blocked_.push_back([weak = weak_from_this(), chunk, payload] {
+      if (const auto self = weak.lock()) self->send_bulk(chunk, payload);
     });
     return;
   }
@@ -111,7 +114,9 @@ void SimPipe::send_bulk(const wire::Chunk& chunk, const BufferView& payload, Tas
   nic.egress_free = left;
   target.ingress_free = taken;
   network_->note(from_, to_, bytes);
-  executor_->post_after(left - now(), std::move(sent));
+  executor_->post_after(left - now(), [weak = link_] {
+    if (const auto link = weak.lock()) link->chunk_sent(0);
+  });
   // The sender may reuse its memory once the chunk has left, so what is under way is a copy.
   arrive_in(bulk_, taken + network_->latency(from_, to_),
             [weak = peer_, chunk, bytes = copy_of(payload.bytes())] {

@@ -17,7 +17,10 @@ class SimPipe final : public Pipe, public std::enable_shared_from_this<SimPipe> 
       const std::shared_ptr<Executor>& executor_to, std::size_t from, std::size_t to);
 
   void attach(const std::shared_ptr<Link>& link) { link_ = link; }
-  void send(OutFrame frame, Task sent) override;
+  std::size_t bulk_lanes() const override { return 1; }
+  void send_control(BufferView message) override;
+  void send_credit(const wire::Credit& credit) override;
+  void send_chunk(std::size_t lane, const wire::Chunk& chunk, BufferView payload) override;
   void close(const std::optional<wire::Refusal>& farewell) override;
 
   /// Runs `arrive` at the other end, after everything that was sent in the control lane before.
@@ -43,7 +46,7 @@ class SimPipe final : public Pipe, public std::enable_shared_from_this<SimPipe> 
     std::deque<Task> held;  // arrived while the path was cut
   };
 
-  void send_bulk(const wire::Chunk& chunk, const BufferView& payload, Task sent);
+  void send_bulk(const wire::Chunk& chunk, const BufferView& payload);
   void send_eof();
   void arrive_in(Lane& lane, TimePoint at, Task arrive);
   void flush(Lane& lane);

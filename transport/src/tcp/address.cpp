@@ -53,6 +53,11 @@ void tune(Socket& socket) {
                sizeof unsent_max);
 }
 
+void pace(Socket& socket, double gbit_s) {
+  const auto bytes_s = static_cast<std::uint64_t>(gbit_s * 1e9 / 8);
+  ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_s, sizeof bytes_s);
+}
+
 Error io_error(const std::string& what, const std::error_code& error) {
   // By number: Asio's category does not map all of these to std::errc.
   switch (error.value()) {

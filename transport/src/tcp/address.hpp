@@ -20,6 +20,8 @@ std::string to_text(const TcpEndpoint& endpoint);
 std::string remote_text(const Socket& socket);
 /// No delay for small frames, little unsent data, no blocking.
 void tune(Socket& socket);
+/// The kernel spreads what is sent so that it does not exceed the rate.
+void pace(Socket& socket, double gbit_s);
 
 /// An operating-system error of a connection as ours.
 Error io_error(const std::string& what, const std::error_code& error);

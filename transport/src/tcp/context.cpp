@@ -14,7 +14,10 @@ class TcpContext final : public Context {
       : loop_(loop),
         state_(std::move(state)),
         options_(std::move(options)),
-        memory_(std::make_shared<ControlMemory>()) {}
+        memory_(std::make_shared<ControlMemory>()) {
+    HOLMES_ASSERT(options_.bulk_sockets >= 1 && options_.bulk_sockets <= wire::kLanesMax,
+                  "a link has 1 to 16 bulk sockets");
+  }
 
   ~TcpContext() override {
     for (const auto& weak : dials_)

@@ -2,15 +2,12 @@
 
 #include <asio/error.hpp>
 
-#include "link/handshake.hpp"
-
 namespace holmes::transport::tcp {
 
 Dial::Dial(std::shared_ptr<LoopState> loop, const TcpOptions& options,
            std::shared_ptr<ControlMemory> memory, Identity self, ConnectHandler done)
     : loop_(std::move(loop)),
-      local_address_(options.local_address),
-      checksum_(options.checksum),
+      options_(options),
       memory_(std::move(memory)),
       self_(std::move(self)),
       done_(std::move(done)),
@@ -31,62 +28,72 @@ void Dial::start(const Endpoint& remote, Duration deadline) {
                                               std::to_string(waited) + " ms, while " +
                                               self->doing_));
   });
-  open_socket(wire::Purpose::kControl);
+  open_socket(wire::Purpose::kControl, 0);
 }
 
 Status Dial::bind(Socket& socket) const {
   std::error_code error;
   socket.open(remote_.protocol(), error);
   if (error) return io_error("connect to " + to_text(remote_), error);
-  if (local_address_.empty()) return {};
-  const auto address = asio::ip::make_address(local_address_, error);
+  if (options_.local_address.empty()) return {};
+  const auto address = asio::ip::make_address(options_.local_address, error);
   if (!error) socket.bind(TcpEndpoint(address, 0), error);
   if (!error) return {};
-  return Error(ErrorCode::kInvalidArgument, "cannot dial from address \"" + local_address_ +
+  return Error(ErrorCode::kInvalidArgument, "cannot dial from address \"" + options_.local_address +
                                                 "\": " + error.message() +
                                                 ": does this host have it?");
 }
 
-void Dial::open_socket(wire::Purpose purpose) {
+void Dial::open_socket(wire::Purpose purpose, std::uint8_t lane) {
   connecting_.emplace(loop_->io());
   if (const auto bound = bind(*connecting_); !bound) return fail(bound.error());
-  connecting_->async_connect(remote_, [self = shared_from_this(), purpose](std::error_code error) {
-    self->connected(purpose, error);
+  const LinkSocket which{purpose, nonce_, lane, options_.bulk_sockets};
+  connecting_->async_connect(remote_, [self = shared_from_this(), which](std::error_code error) {
+    self->connected(which, error);
   });
 }
 
-void Dial::connected(wire::Purpose purpose, std::error_code error) {
+void Dial::connected(const LinkSocket& which, std::error_code error) {
   if (!done_) return;
   if (error)
     return fail(Error(ErrorCode::kUnavailable, to_text(remote_) + ": " + error.message() +
                                                    ": is the peer running and the port right?"));
   auto greeting = std::make_shared<Greeting>(loop_, std::move(*connecting_));
   connecting_.reset();
-  (purpose == wire::Purpose::kControl ? control_ : bulk_) = greeting;
+  const bool bulk = which.purpose == wire::Purpose::kBulk;
+  if (bulk)
+    bulk_.push_back(greeting);
+  else
+    control_ = greeting;
   doing_ = "waiting for its hello: it accepts connections and says nothing";
   // Should sending fail, then so does receiving, and that has the better message.
-  greeting->send(make_hello(self_, purpose, nonce_), [](const Status&) {});
+  greeting->send(make_hello(self_, which), [](const Status&) {});
   greeting->receive(deadline_ - loop_->clock().now() + std::chrono::seconds(1),
-                    [weak = weak_from_this(), purpose](Result<wire::Hello> hello) {
-                      if (const auto self = weak.lock()) self->greeted(purpose, std::move(hello));
+                    [weak = weak_from_this(), which](Result<wire::Hello> hello) {
+                      if (const auto self = weak.lock()) self->greeted(which, std::move(hello));
                     });
+  if (bulk && bulk_.size() < options_.bulk_sockets)
+    open_socket(wire::Purpose::kBulk, static_cast<std::uint8_t>(bulk_.size()));
 }
 
-Status Dial::check(const wire::Hello& hello, wire::Purpose purpose) const {
+Status Dial::check(const wire::Hello& hello, const LinkSocket& which) const {
   HOLMES_TRY(check_hello(hello, self_));
-  if (hello.purpose != purpose || hello.link_nonce != nonce_)
+  if (hello.purpose != which.purpose || hello.link_nonce != nonce_ || hello.lane != which.lane)
     return Error(ErrorCode::kCorrupt, "its hello answers another one");
   return {};
 }
 
-void Dial::greeted(wire::Purpose purpose, Result<wire::Hello> hello) {
+void Dial::greeted(const LinkSocket& which, Result<wire::Hello> hello) {
   if (!done_) return;
   if (!hello) return fail(hello.error());
-  if (const auto checked = check(*hello, purpose); !checked)
+  if (const auto checked = check(*hello, which); !checked)
     return fail(checked.error().in(to_text(remote_)));
-  if (purpose == wire::Purpose::kBulk) return established();
+  if (which.purpose == wire::Purpose::kBulk) {
+    if (++bulk_greeted_ == options_.bulk_sockets) established();
+    return;
+  }
   peer_ = *hello;
-  open_socket(wire::Purpose::kBulk);
+  open_socket(wire::Purpose::kBulk, 0);
 }
 
 void Dial::established() {
@@ -94,7 +101,7 @@ void Dial::established() {
   const auto where = describe_peer(peer, to_text(remote_));
   const auto link = std::make_shared<Link>(loop_, peer, where);
   const auto pipe =
-      std::make_shared<TcpPipe>(loop_, control_->release(), bulk_->release(), checksum_, memory_);
+      std::make_shared<TcpPipe>(loop_, release_all(*control_, bulk_), options_, memory_);
   link->attach(pipe);
   finish(std::static_pointer_cast<Connection>(link));
   if (link->open()) pipe->start(link);
@@ -112,7 +119,7 @@ void Dial::fail(const Error& error) {
   // start() may have called: never complete inside it.
   loop_->post([done = std::exchange(done_, nullptr), error] { done(error); });
   if (control_ != nullptr) control_->shut();
-  if (bulk_ != nullptr) bulk_->shut();
+  for (const auto& bulk : bulk_) bulk->shut();
   finish(error);
 }
 

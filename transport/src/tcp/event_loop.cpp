@@ -4,7 +4,7 @@
 
 namespace holmes::transport {
 
-EventLoop::EventLoop() : state_(std::make_shared<tcp::LoopState>()) {}
+EventLoop::EventLoop(bool busy_poll) : state_(std::make_shared<tcp::LoopState>(busy_poll)) {}
 
 EventLoop::~EventLoop() {
   stop();

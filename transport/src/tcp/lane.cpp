@@ -4,14 +4,16 @@
 
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>
+#include <asio/post.hpp>
 
 namespace holmes::transport::tcp {
 
 namespace {
 
-constexpr std::size_t kGatherFramesMax = 8;
-/// Bytes read before the lane lets others have a turn.
-constexpr std::size_t kReadTurnBytes = 1 * kMiB;
+constexpr std::size_t kGatherFramesMax = 16;
+/// Bytes read or written before the lane lets others have a turn.
+constexpr std::size_t kTurnBytes = 1 * kMiB;
+constexpr std::size_t kSparesMax = kGatherFramesMax;
 
 asio::const_buffer rest_of(std::span<const std::byte> bytes, std::size_t& skip) {
   const auto skipped = std::min(skip, bytes.size());
@@ -28,22 +30,33 @@ bool would_block(const std::error_code& error) {
 Lane::Lane(LoopState& loop, Socket socket, wire::FrameSink& sink, std::size_t read_ahead)
     : loop_(loop), socket_(std::move(socket)), reader_(sink, read_ahead) {
   tune(*socket_);
+  spares_.reserve(kSparesMax);
 }
 
 void Lane::start(std::weak_ptr<void> keep, LaneEvents events) {
   keep_ = std::move(keep);
   events_ = std::move(events);
-  if (socket_) await_readable();
+  started_ = true;
+  if (!socket_) return;
+  await_readable();
+  if (!queue_.empty()) schedule_flush();
 }
 
-void Lane::write(wire::EncodedHead head, BufferView payload, Task sent) {
+wire::EncodedHead Lane::take_spare() {
+  if (spares_.empty()) return {};
+  auto head = std::move(spares_.back());
+  spares_.pop_back();
+  return head;
+}
+
+void Lane::write(wire::EncodedHead head, BufferView payload, bool report) {
   if (!socket_) return;
-  queue_.push_back({std::move(head), std::move(payload), std::move(sent)});
-  if (!writing_) flush();
+  queue_.push_back({std::move(head), std::move(payload), report});
+  if (started_ && !writing_) schedule_flush();
 }
 
 void Lane::write_last(const wire::EncodedHead& head) {
-  if (!socket_ || front_written_ != 0 || writing_) return;
+  if (!socket_ || front_written_ != 0) return;
   std::error_code ignored;
   socket_->write_some(asio::buffer(head), ignored);
 }
@@ -51,48 +64,58 @@ void Lane::write_last(const wire::EncodedHead& head) {
 void Lane::close() {
   socket_.reset();
   queue_.clear();
-  events_ = {};
 }
 
-/// Writes until the queue is empty or the socket takes no more.
+void Lane::schedule_flush() {
+  writing_ = true;
+  asio::post(loop_.io(), [this, keep = keep_.lock()] {
+    if (socket_) flush();
+  });
+}
+
+/// Writes until the queue is empty, the socket takes no more, or the turn is over.
 void Lane::flush() {
-  while (socket_ && !queue_.empty()) {
+  for (std::size_t turn = 0; !queue_.empty();) {
+    if (turn >= kTurnBytes) return schedule_flush();
     std::array<asio::const_buffer, 2 * kGatherFramesMax> pieces;
     std::size_t count = 0;
     std::size_t skip = front_written_;
     for (const auto& out : queue_) {
       pieces[count++] = rest_of(out.head, skip);
-      pieces[count++] = rest_of(out.payload.bytes(), skip);
-      if (count == pieces.size()) break;
+      if (out.payload.size() > 0) pieces[count++] = rest_of(out.payload.bytes(), skip);
+      if (count + 2 > pieces.size()) break;
     }
     std::error_code error;
     const auto written =
         socket_->write_some(std::span<const asio::const_buffer>(pieces).first(count), error);
     if (would_block(error)) return await_writable();
     if (error) return lost(error);
-    take_written(written);
+    turn += written;
+    if (!take_written(written)) return;
   }
+  writing_ = false;
 }
 
-void Lane::take_written(std::size_t bytes) {
-  if (events_.sent) events_.sent(bytes);
+/// False: the lane was closed by what heard of it.
+bool Lane::take_written(std::size_t bytes) {
+  events_.sent(bytes);
   front_written_ += bytes;
-  while (!queue_.empty()) {
+  while (socket_ && !queue_.empty()) {
     auto& front = queue_.front();
     const auto size = front.head.size() + front.payload.size();
     if (front_written_ < size) break;
     front_written_ -= size;
-    loop_.post(std::move(front.sent));
+    const bool report = front.report;
+    if (spares_.size() < kSparesMax) spares_.push_back(std::move(front.head));
     queue_.pop_front();
+    if (report) events_.frame_written();
   }
+  return socket_.has_value();
 }
 
 void Lane::await_writable() {
-  writing_ = true;
   socket_->async_wait(Socket::wait_write, [this, keep = keep_.lock()](std::error_code) {
-    if (!socket_) return;
-    writing_ = false;
-    flush();
+    if (socket_) flush();
   });
 }
 
@@ -104,30 +127,31 @@ void Lane::await_readable() {
 
 /// Reads what is there. What the sink does may close this lane: look at socket_ after each step.
 void Lane::read() {
-  for (std::size_t turn = 0; turn < kReadTurnBytes;) {
+  for (std::size_t turn = 0; turn < kTurnBytes;) {
     const auto space = reader_.space();
+    const std::array<asio::mutable_buffer, 2> pieces = {
+        asio::buffer(space.first.data(), space.first.size()),
+        asio::buffer(space.second.data(), space.second.size())};
     std::error_code error;
-    const auto bytes = socket_->read_some(asio::buffer(space.data(), space.size()), error);
+    const auto bytes = space.second.empty() ? socket_->read_some(pieces[0], error)
+                                            : socket_->read_some(pieces, error);
     if (would_block(error)) break;
     if (error) return lost(error);
     turn += bytes;
     events_.received(bytes);
     const auto status = reader_.filled(bytes);
     if (!socket_) return;
-    if (!status) {
-      const auto violated = events_.violated;
-      return violated(status.error());
-    }
-    if (bytes < space.size()) break;  // nothing more is there now
+    if (!status) return events_.violated(status.error());
+    if (bytes < space.first.size() + space.second.size()) break;  // nothing more is there now
   }
   await_readable();
 }
 
 void Lane::lost(const std::error_code& error) {
-  const auto report = events_.lost;  // outlives close()
-  report(error == asio::error::eof
-             ? Error(ErrorCode::kClosed, "the peer went away (its end of the connection closed)")
-             : io_error("the connection broke", error));
+  events_.lost(
+      error == asio::error::eof
+          ? Error(ErrorCode::kClosed, "the peer went away (its end of the connection closed)")
+          : io_error("the connection broke", error));
 }
 
 }  // namespace holmes::transport::tcp

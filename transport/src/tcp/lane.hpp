@@ -1,8 +1,11 @@
 #pragma once
 
-// One socket of a link: writes frames in order, gathering small ones, and reads bytes into wherever
-// a FrameReader wants them. All reads and writes are non-blocking and happen in this thread, so a
+// One socket of a link: writes frames in order, gathering them, and reads bytes into wherever a
+// FrameReader wants them. All reads and writes are non-blocking and happen in this thread, so a
 // buffer is never touched behind the owner's back and may be exchanged between two reads.
+//
+// write() only queues; the socket is written to in a later task, so that what one task writes
+// leaves together and no event comes from inside write().
 
 #include <deque>
 #include <functional>
@@ -16,9 +19,10 @@
 
 namespace holmes::transport::tcp {
 
-/// What a lane tells its pipe. `lost` may come from inside write().
+/// What a lane tells its pipe; each may close the lane.
 struct LaneEvents {
   std::function<void(std::size_t)> sent;
+  std::function<void()> frame_written;  ///< One for which it was asked, in their order.
   std::function<void(std::size_t)> received;
   std::function<void(Error)> lost;      ///< The peer or the network is gone.
   std::function<void(Error)> violated;  ///< The peer sent what it must not.
@@ -28,10 +32,12 @@ class Lane {
  public:
   Lane(LoopState& loop, Socket socket, wire::FrameSink& sink, std::size_t read_ahead);
 
-  /// `keep` keeps the lane alive while an operation waits. Begins to read.
+  /// `keep` keeps the lane alive while an operation waits. Begins to read and write.
   void start(std::weak_ptr<void> keep, LaneEvents events);
-  /// `sent` is posted when the frame has left.
-  void write(wire::EncodedHead head, BufferView payload, Task sent);
+  /// Memory for the next head: that of an earlier frame.
+  wire::EncodedHead take_spare();
+  /// `report`: LaneEvents::frame_written once the frame has left.
+  void write(wire::EncodedHead head, BufferView payload, bool report);
   /// Tries once, without waiting, and only between frames: for a farewell.
   void write_last(const wire::EncodedHead& head);
   void close();
@@ -40,11 +46,12 @@ class Lane {
   struct Out {
     wire::EncodedHead head;
     BufferView payload;
-    Task sent;
+    bool report = false;
   };
 
+  void schedule_flush();
   void flush();
-  void take_written(std::size_t bytes);
+  bool take_written(std::size_t bytes);
   void await_writable();
   void read();
   void await_readable();
@@ -55,9 +62,11 @@ class Lane {
   wire::FrameReader reader_;
   std::weak_ptr<void> keep_;
   LaneEvents events_;
+  bool started_ = false;
   std::deque<Out> queue_;
+  std::vector<wire::EncodedHead> spares_;
   std::size_t front_written_ = 0;  // bytes of the queue's front that have left
-  bool writing_ = false;           // waits until the socket takes more
+  bool writing_ = false;           // a flush will come: when the socket takes more, or next
 };
 
 }  // namespace holmes::transport::tcp

@@ -1,5 +1,6 @@
 #include "tcp/listener.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <asio/error.hpp>
@@ -20,8 +21,7 @@ Acceptor::Acceptor(std::shared_ptr<LoopState> loop, const TcpOptions& options,
                    std::shared_ptr<ControlMemory> memory, Identity self, AcceptHandler accepted,
                    RefuseHandler refused)
     : loop_(std::move(loop)),
-      checksum_(options.checksum),
-      handshake_deadline_(options.handshake_deadline),
+      options_(options),
       memory_(std::move(memory)),
       self_(std::move(self)),
       accepted_(std::move(accepted)),
@@ -73,7 +73,7 @@ void Acceptor::accepted_socket(Socket socket) {
                                    greeting->remote() + ": too many peers say hello at a time"));
   if (!loop_->add(std::weak_ptr<Closable>(greeting))) return greeting->shut();
   const auto place = greetings_.insert(greetings_.end(), greeting);
-  greeting->receive(handshake_deadline_,
+  greeting->receive(options_.handshake_deadline,
                     [weak = weak_from_this(), greeting, place](const Result<wire::Hello>& hello) {
                       const auto self = weak.lock();
                       if (self == nullptr || !self->acceptor_) return;
@@ -88,49 +88,76 @@ void Acceptor::greeted(const std::shared_ptr<Greeting>& greeting,
   if (const auto checked = check_hello(*hello, self_); !checked)
     return refuse(*greeting, checked.error().in(greeting->remote()));
   if (hello->purpose == wire::Purpose::kControl) return keep_half(greeting, *hello);
-  pair(greeting, *hello);
+  join(greeting, *hello);
 }
 
 void Acceptor::keep_half(const std::shared_ptr<Greeting>& greeting, const wire::Hello& hello) {
   const LinkKey key{hello.host, hello.nic, hello.link_nonce};
   if (halves_.contains(key))
     return refuse(*greeting, Error(ErrorCode::kRefused, "this link's control socket exists"));
-  const auto timer = loop_->post_after(handshake_deadline_, [weak = weak_from_this(), key] {
+  const auto timer = loop_->post_after(options_.handshake_deadline, [weak = weak_from_this(), key] {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    const auto half = self->halves_.extract(key);
-    if (half.empty()) return;
-    auto& control = *half.mapped().control;
-    self->refuse(control, Error(ErrorCode::kTimeout,
-                                control.remote() + ": its bulk socket did not come in time"));
+    const auto found = self->halves_.extract(key);
+    if (found.empty()) return;
+    auto& half = *found.mapped();
+    for (const auto& bulk : half.bulk)
+      if (bulk != nullptr) bulk->shut();
+    self->refuse(*half.control,
+                 Error(ErrorCode::kTimeout,
+                       half.control->remote() + ": its bulk socket did not come in time"));
   });
-  halves_.emplace(key, Half{greeting, hello, timer});
-  greeting->send(make_hello(self_, wire::Purpose::kControl, hello.link_nonce),
+  auto half = std::make_shared<Half>(Half{greeting, hello, timer, {}});
+  half->bulk.resize(hello.lanes);
+  halves_.emplace(key, std::move(half));
+  greeting->send(make_hello(self_, {wire::Purpose::kControl, hello.link_nonce, 0, hello.lanes}),
                  [](const Status&) {});
 }
 
-void Acceptor::pair(const std::shared_ptr<Greeting>& bulk, const wire::Hello& hello) {
-  auto half = halves_.extract(LinkKey{hello.host, hello.nic, hello.link_nonce});
-  if (half.empty())
+void Acceptor::join(const std::shared_ptr<Greeting>& bulk, const wire::Hello& hello) {
+  const auto found = halves_.find(LinkKey{hello.host, hello.nic, hello.link_nonce});
+  if (found == halves_.end())
     return refuse(*bulk, Error(ErrorCode::kRefused,
                                bulk->remote() + ": a bulk socket without its control socket"));
-  loop_->cancel(half.mapped().timer);
-  const auto control = half.mapped().control;
-  bulk->send(make_hello(self_, wire::Purpose::kBulk, hello.link_nonce),
-             [self = shared_from_this(), control, bulk, hello](const Status& sent) {
-               if (!self->acceptor_) return;
-               if (!sent) return self->report(sent.error());
-               const auto peer = identity_of(hello);
-               const auto link = std::make_shared<Link>(self->loop_, peer,
-                                                        describe_peer(peer, control->remote()));
-               const auto pipe =
-                   std::make_shared<TcpPipe>(self->loop_, control->release(), bulk->release(),
-                                             self->checksum_, self->memory_);
-               link->attach(pipe);
-               const auto accepted = self->accepted_;
-               accepted(link);
-               if (link->open()) pipe->start(link);
-             });
+  const auto half = found->second;
+  if (hello.lanes != half->bulk.size() || half->bulk[hello.lane] != nullptr)
+    return refuse(*bulk, Error(ErrorCode::kRefused,
+                               bulk->remote() + ": a bulk socket that its link does not have"));
+  half->bulk[hello.lane] = bulk;
+  const auto& all = half->bulk;
+  if (std::find(all.begin(), all.end(), nullptr) != all.end()) return;
+  loop_->cancel(half->timer);
+  halves_.erase(found);
+  answer_all(half);
+}
+
+/// All sockets are here: answers the bulk sockets' hellos, then the link begins.
+void Acceptor::answer_all(const std::shared_ptr<Half>& half) {
+  const auto left = std::make_shared<std::size_t>(half->bulk.size());
+  for (std::uint8_t lane = 0; lane < half->hello.lanes; ++lane)
+    half->bulk[lane]->send(
+        make_hello(self_, {wire::Purpose::kBulk, half->hello.link_nonce, lane, half->hello.lanes}),
+        [self = shared_from_this(), half, left](const Status& sent) {
+          if (!self->acceptor_ || *left == 0) return;
+          if (sent) {
+            if (--*left == 0) self->established(*half);
+            return;
+          }
+          *left = 0;
+          self->report(sent.error());
+        });
+}
+
+void Acceptor::established(const Half& half) {
+  const auto peer = identity_of(half.hello);
+  const auto link =
+      std::make_shared<Link>(loop_, peer, describe_peer(peer, half.control->remote()));
+  const auto pipe =
+      std::make_shared<TcpPipe>(loop_, release_all(*half.control, half.bulk), options_, memory_);
+  link->attach(pipe);
+  const auto accepted = accepted_;
+  accepted(link);
+  if (link->open()) pipe->start(link);
 }
 
 void Acceptor::refuse(Greeting& greeting, const Error& reason) {
@@ -148,8 +175,10 @@ void Acceptor::shut() {
   acceptor_.reset();
   for (const auto& greeting : std::exchange(greetings_, {})) greeting->shut();
   for (auto& [key, half] : std::exchange(halves_, {})) {
-    loop_->cancel(half.timer);
-    half.control->shut();
+    loop_->cancel(half->timer);
+    half->control->shut();
+    for (const auto& bulk : half->bulk)
+      if (bulk != nullptr) bulk->shut();
   }
   accepted_ = nullptr;
   refused_ = nullptr;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The listening side: greets each socket that comes, refuses who does not belong, and pairs the two
-// sockets of a link by the nonce in their hellos.
+// The listening side: greets each socket that comes, refuses who does not belong, and brings the
+// sockets of a link together by the nonce in their hellos.
 
 #include <list>
 #include <map>
@@ -24,11 +24,12 @@ class Acceptor final : public Closable, public std::enable_shared_from_this<Acce
   void shut() override;
 
  private:
-  /// The control socket of a link whose bulk socket has not come yet.
+  /// A link whose control socket is here and whose bulk sockets are not all here yet.
   struct Half {
     std::shared_ptr<Greeting> control;
     wire::Hello hello;
     Executor::TimerId timer;
+    std::vector<std::shared_ptr<Greeting>> bulk;  // by lane; null: not here yet
   };
   using LinkKey = std::tuple<HostId, NicId, std::uint64_t>;
 
@@ -36,20 +37,21 @@ class Acceptor final : public Closable, public std::enable_shared_from_this<Acce
   void accepted_socket(Socket socket);
   void greeted(const std::shared_ptr<Greeting>& greeting, const Result<wire::Hello>& hello);
   void keep_half(const std::shared_ptr<Greeting>& greeting, const wire::Hello& hello);
-  void pair(const std::shared_ptr<Greeting>& bulk, const wire::Hello& hello);
+  void join(const std::shared_ptr<Greeting>& bulk, const wire::Hello& hello);
+  void answer_all(const std::shared_ptr<Half>& half);
+  void established(const Half& half);
   void refuse(Greeting& greeting, const Error& reason);
   void report(const Error& reason);
 
   std::shared_ptr<LoopState> loop_;
-  const bool checksum_;
-  const Duration handshake_deadline_;
+  const TcpOptions options_;
   std::shared_ptr<ControlMemory> memory_;
   const Identity self_;
   AcceptHandler accepted_;
   RefuseHandler refused_;
   std::optional<asio::ip::tcp::acceptor> acceptor_;
   std::list<std::shared_ptr<Greeting>> greetings_;  // that have not said hello
-  std::map<LinkKey, Half> halves_;
+  std::map<LinkKey, std::shared_ptr<Half>> halves_;
 };
 
 class TcpListener final : public Listener {

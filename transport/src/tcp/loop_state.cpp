@@ -12,10 +12,12 @@ namespace {
 
 /// Tasks that may still run after stop(): a task that posts itself for ever must not keep it.
 constexpr std::size_t kDrainTasksMax = 1'000'000;
+constexpr Duration kRunTurn = std::chrono::seconds(1);
 
 }  // namespace
 
-LoopState::LoopState() : io_(std::in_place, 1), work_(asio::make_work_guard(*io_)) {}
+LoopState::LoopState(bool busy_poll)
+    : busy_poll_(busy_poll), io_(std::in_place, 1), work_(asio::make_work_guard(*io_)) {}
 
 void LoopState::post(Task task) {
   if (finished_) return;
@@ -54,9 +56,17 @@ void LoopState::cancel(TimerId timer) {
 
 void LoopState::run() {
   loop_thread_ = std::this_thread::get_id();
-  while (!stopping_) io_->run_one();
+  while (!stopping_) run_one(kRunTurn);
   finish();
   loop_thread_ = std::thread::id();
+}
+
+void LoopState::run_one(Duration limit) {
+  if (!busy_poll_) {
+    io_->run_one_for(limit);
+    return;
+  }
+  if (io_->poll_one() == 0) std::this_thread::yield();  // where ranks share a core
 }
 
 bool LoopState::run_until(const std::function<bool()>& done, Duration limit) {
@@ -66,7 +76,7 @@ bool LoopState::run_until(const std::function<bool()>& done, Duration limit) {
   while (!reached && !stopping_) {
     const auto left = deadline - clock_.now();
     if (left <= Duration::zero()) break;
-    io_->run_one_for(left);
+    run_one(left);
     reached = done();
   }
   loop_thread_ = std::thread::id();

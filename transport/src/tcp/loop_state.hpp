@@ -27,7 +27,7 @@ class Closable {
 
 class LoopState final : public Executor, public std::enable_shared_from_this<LoopState> {
  public:
-  LoopState();
+  explicit LoopState(bool busy_poll);
 
   void post(Task task) override;
   TimerId post_after(Duration delay, Task task) override;
@@ -56,7 +56,10 @@ class LoopState final : public Executor, public std::enable_shared_from_this<Loo
   };
 
   void add_timer(TimerId id, Duration delay, Task task);
+  /// Runs a task, waiting for it at most `limit`.
+  void run_one(Duration limit);
 
+  const bool busy_poll_;
   SteadyClock clock_;
   std::optional<asio::io_context> io_;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;

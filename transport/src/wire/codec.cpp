@@ -21,14 +21,15 @@ Error corrupt(std::string what) {
 
 /// Builds a header of type Root with `fill` and puts prefix and header into one block.
 template <class Root, class Fill>
-EncodedHead encode_frame(FrameType type, std::size_t payload_bytes, const Fill& fill) {
+EncodedHead encode_frame(FrameType type, std::size_t payload_bytes, const Fill& fill,
+                         EncodedHead head = {}) {
   constexpr std::size_t kScratchWords = 256;
   capnp::word scratch[kScratchWords] = {};
   capnp::MallocMessageBuilder builder(kj::arrayPtr(scratch, kScratchWords));
   fill(builder.initRoot<Root>());
 
   const std::size_t header_bytes = capnp::computeSerializedSizeInWords(builder) * kWordBytes;
-  EncodedHead head(kPrefixBytes + header_bytes);
+  head.resize(kPrefixBytes + header_bytes);
   const std::span<std::byte> bytes(head);
   const std::span<std::byte> header = bytes.subspan(kPrefixBytes);
   kj::ArrayOutputStream out(
@@ -77,7 +78,7 @@ void fill_tag(const BulkTag& tag, schema::Tag::Builder out) {
 }
 
 Result<BulkTag> read_tag(schema::Tag::Reader in) {
-  if (in.getKind() > static_cast<std::uint8_t>(BulkKind::kState))
+  if (in.getKind() > static_cast<std::uint8_t>(BulkKind::kCollective))
     return corrupt("a tag of unknown kind " + std::to_string(in.getKind()));
   BulkTag tag;
   tag.generation = Generation(in.getGeneration());
@@ -124,6 +125,8 @@ EncodedHead encode(const Hello& hello) {
     out.setPurpose(hello.purpose == Purpose::kBulk ? schema::Purpose::BULK
                                                    : schema::Purpose::CONTROL);
     out.setLinkNonce(hello.link_nonce);
+    out.setLane(hello.lane);
+    out.setLanes(hello.lanes);
   });
 }
 
@@ -134,20 +137,26 @@ EncodedHead encode(const Refusal& refusal) {
   });
 }
 
-EncodedHead encode(const Control& control, std::size_t payload_bytes) {
+EncodedHead encode(const Control& control, std::size_t payload_bytes, EncodedHead reuse) {
   return encode_frame<schema::Control>(
       FrameType::kControl, payload_bytes,
-      [&](schema::Control::Builder out) { out.setChecksum(control.checksum); });
+      [&](schema::Control::Builder out) { out.setChecksum(control.checksum); }, std::move(reuse));
 }
 
-EncodedHead encode(const Credit& credit) {
-  return encode_frame<schema::Credit>(FrameType::kCredit, 0, [&](schema::Credit::Builder out) {
+EncodedHead encode(const Credit& credit, EncodedHead reuse) {
+  const auto fill = [&](schema::Credit::Builder out) {
     fill_tag(credit.tag, out.initTag());
     out.setBytes(credit.bytes);
-  });
+  };
+  return encode_frame<schema::Credit>(FrameType::kCredit, 0, fill, std::move(reuse));
 }
 
-EncodedHead encode(const Chunk& chunk, std::size_t payload_bytes) {
+EncodedHead encode(const Chunk& chunk, std::size_t payload_bytes, EncodedHead reuse) {
+  return encode(chunk, chunk.checksum, payload_bytes, std::move(reuse));
+}
+
+EncodedHead encode(const Chunk& chunk, std::optional<std::uint64_t> checksum,
+                   std::size_t payload_bytes, EncodedHead reuse) {
   const auto& dimensions = chunk.shape.dimensions;
   HOLMES_ASSERT(dimensions.size() <= kDimensionsMax, "too many dimensions");
   const auto fill = [&](schema::Chunk::Builder out) {
@@ -157,10 +166,10 @@ EncodedHead encode(const Chunk& chunk, std::size_t payload_bytes) {
     for (unsigned i = 0; i < dimensions.size(); ++i) list.set(i, dimensions[i]);
     out.setOffset(chunk.offset);
     out.setTotal(chunk.total);
-    out.setChecksum(chunk.checksum.value_or(0));
-    out.setChecksummed(chunk.checksum.has_value());
+    out.setChecksum(checksum.value_or(0));
+    out.setChecksummed(checksum.has_value());
   };
-  return encode_frame<schema::Chunk>(FrameType::kChunk, payload_bytes, fill);
+  return encode_frame<schema::Chunk>(FrameType::kChunk, payload_bytes, fill, std::move(reuse));
 }
 
 Result<Hello> decode_hello(std::span<const std::byte> header) {
@@ -169,13 +178,18 @@ Result<Hello> decode_hello(std::span<const std::byte> header) {
         if (in.getJob().size() > kJobBytesMax) return corrupt("a hello whose job id is too long");
         if (in.getPurpose() != schema::Purpose::BULK && in.getPurpose() != schema::Purpose::CONTROL)
           return corrupt("a hello of unknown purpose");
+        if (in.getLanes() == 0 || in.getLanes() > kLanesMax || in.getLane() >= in.getLanes())
+          return corrupt("a hello of a link with " + std::to_string(in.getLanes()) +
+                         " bulk lanes, at most " + std::to_string(kLanesMax) + " are allowed");
         return Hello{in.getSchemaHash(),
                      text(in.getJob()),
                      HostId(in.getHost()),
                      NicId(in.getNic()),
                      Epoch(in.getEpoch()),
                      in.getPurpose() == schema::Purpose::BULK ? Purpose::kBulk : Purpose::kControl,
-                     in.getLinkNonce()};
+                     in.getLinkNonce(),
+                     in.getLane(),
+                     in.getLanes()};
       });
 }
 

@@ -19,6 +19,7 @@ namespace holmes::transport::wire {
 constexpr std::size_t kJobBytesMax = 200;
 constexpr std::size_t kReasonBytesMax = 1000;
 constexpr std::size_t kDimensionsMax = 8;
+constexpr std::size_t kLanesMax = 16;
 
 /// Hash of the schema file that this program was built with.
 std::uint64_t schema_hash();
@@ -36,6 +37,8 @@ struct Hello {
   Epoch epoch;
   Purpose purpose = Purpose::kControl;
   std::uint64_t link_nonce = 0;
+  std::uint8_t lane = 0;   ///< Of a bulk socket: which one of the link's.
+  std::uint8_t lanes = 1;  ///< Bulk sockets of the link.
 };
 
 struct Refusal {
@@ -65,9 +68,13 @@ using EncodedHead = std::vector<std::byte>;
 
 EncodedHead encode(const Hello& hello);
 EncodedHead encode(const Refusal& refusal);
-EncodedHead encode(const Control& control, std::size_t payload_bytes);
-EncodedHead encode(const Credit& credit);
-EncodedHead encode(const Chunk& chunk, std::size_t payload_bytes);
+// Heads that come all the time are encoded into the memory of `reuse`.
+EncodedHead encode(const Control& control, std::size_t payload_bytes, EncodedHead reuse = {});
+EncodedHead encode(const Credit& credit, EncodedHead reuse = {});
+EncodedHead encode(const Chunk& chunk, std::size_t payload_bytes, EncodedHead reuse = {});
+/// The same with another checksum than the chunk's own.
+EncodedHead encode(const Chunk& chunk, std::optional<std::uint64_t> checksum,
+                   std::size_t payload_bytes, EncodedHead reuse);
 
 Result<Hello> decode_hello(std::span<const std::byte> header);
 Result<Refusal> decode_refusal(std::span<const std::byte> header);

@@ -26,6 +26,8 @@ class FrameDecoder {
   /// Takes bytes from the front of `bytes`, never beyond the head's end; returns how many it took.
   Result<std::size_t> consume(std::span<const std::byte> bytes);
 
+  /// Nothing of the next head has come.
+  bool fresh() const { return state_ == State::kPrefix && filled_ == 0; }
   bool ready() const { return state_ == State::kReady; }
   FrameHead head() const;
   /// The head was used, and its payload read elsewhere: begins the next frame.

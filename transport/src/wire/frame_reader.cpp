@@ -5,25 +5,32 @@
 namespace holmes::transport::wire {
 
 FrameReader::FrameReader(FrameSink& sink, std::size_t read_ahead)
-    : sink_(sink), buffer_(std::max(read_ahead, kHeaderBytesMax)) {
+    : sink_(sink), buffer_(std::max(read_ahead, kPrefixBytes + kHeaderBytesMax)) {
   exact_ = read_ahead == 0;
 }
 
-std::span<std::byte> FrameReader::space() {
-  direct_ = payload_left_ > 0;
-  if (direct_) {
-    const auto space = sink_.payload_space();
-    HOLMES_ASSERT(!space.empty(), "a sink that takes no payload");
-    return space.first(std::min(space.size(), payload_left_));
-  }
+FrameReader::Space FrameReader::space() {
+  direct_ = 0;
   const std::span<std::byte> buffer(buffer_);
-  return exact_ ? buffer.first(decoder_.needed()) : buffer;
+  if (payload_left_ == 0) {
+    if (!exact_) return {buffer, {}};
+    return {buffer.first(decoder_.fresh() ? head_bytes_ : decoder_.needed()), {}};
+  }
+  auto space = sink_.payload_space();
+  HOLMES_ASSERT(!space.empty(), "a sink that takes no payload");
+  space = space.first(std::min(space.size(), payload_left_));
+  direct_ = space.size();
+  if (!exact_ || direct_ < payload_left_) return {space, {}};
+  return {space, buffer.first(head_bytes_)};
 }
 
 Status FrameReader::filled(std::size_t bytes) {
-  if (!direct_) return parse(std::span<const std::byte>(buffer_).first(bytes));
-  payload_left_ -= bytes;
-  return sink_.on_payload(bytes);
+  const auto payload = std::min(bytes, direct_);
+  if (payload > 0) {
+    payload_left_ -= payload;
+    HOLMES_TRY(sink_.on_payload(payload));
+  }
+  return parse(std::span<const std::byte>(buffer_).first(bytes - payload));
 }
 
 Status FrameReader::parse(std::span<const std::byte> bytes) {
@@ -43,6 +50,7 @@ Status FrameReader::parse(std::span<const std::byte> bytes) {
     if (!decoder_.ready()) continue;
     const auto head = decoder_.head();
     payload_left_ = head.payload_bytes;
+    head_bytes_ = kPrefixBytes + head.header.size();
     const auto accepted = sink_.on_head(head);
     decoder_.next();
     if (!accepted) return accepted;

@@ -22,12 +22,18 @@ class FrameSink {
 
 class FrameReader {
  public:
-  /// Without `read_ahead` it asks for heads exactly, and payloads are never copied.
+  /// Without `read_ahead` payloads are not copied: it asks for a payload and the next head at once,
+  /// of which it knows the size once it has seen one. (A shorter head lets some bytes slip in.)
   FrameReader(FrameSink& sink, std::size_t read_ahead);
 
-  /// Where to put the next bytes of the stream: not empty. Valid until filled() or an event that
-  /// changes what the sink wants.
-  std::span<std::byte> space();
+  /// Two places, one after the other.
+  struct Space {
+    std::span<std::byte> first;
+    std::span<std::byte> second;
+  };
+  /// Where to put the next bytes of the stream: `first` is not empty, `second` may be. Valid until
+  /// filled() or an event that changes what the sink wants.
+  Space space();
   /// `bytes` of space() were filled.
   Status filled(std::size_t bytes);
 
@@ -37,8 +43,9 @@ class FrameReader {
   FrameSink& sink_;
   FrameDecoder decoder_;
   std::size_t payload_left_ = 0;
-  bool exact_ = false;   // asks for heads exactly
-  bool direct_ = false;  // the last space() was the sink's
+  std::size_t head_bytes_ = kPrefixBytes;  // of the last head
+  bool exact_ = false;                     // asks for heads exactly
+  std::size_t direct_ = 0;                 // bytes of the last space() that are the sink's
   std::vector<std::byte> buffer_;
 };
 

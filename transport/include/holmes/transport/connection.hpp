@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "holmes/base/buffer.hpp"
@@ -41,6 +42,26 @@ struct Endpoint {
 
 using SendHandler = std::function<void(Status)>;
 using ReceiveHandler = std::function<void(Result<Buffer>)>;
+
+/// Is told of a payload piece by piece while it arrives: to sum it up, or to pass it on.
+class PayloadSink {
+ public:
+  virtual ~PayloadSink() = default;
+  /// `bytes`, from `offset` of the payload, have arrived and are what was sent, if the link has
+  /// checksums. Pieces come once each, in any order; all but the last of a chunk have a size that
+  /// is a multiple of 64. An error ends the connection.
+  virtual Status piece(std::size_t offset, std::span<const std::byte> bytes) = 0;
+};
+
+/// Where a payload goes when it is not a whole buffer of its own.
+struct Landing {
+  std::size_t bytes = 0;
+  /// All of the payload's place, which nobody touches until completion; empty: the link's own
+  /// memory, where a piece is only until `sink` has had it.
+  std::span<std::byte> memory;
+  Buffer owner;                       ///< Of `memory`: held until completion.
+  std::shared_ptr<PayloadSink> sink;  ///< May be null if there is memory.
+};
 
 struct ConnectionStats {
   std::uint64_t bytes_sent = 0;  ///< Control and bulk, headers included.
@@ -69,6 +90,9 @@ class Connection {
   /// The payload must have exactly its size and `shape`.
   virtual void receive_bulk(const BulkTag& tag, const TensorShape& shape, Buffer buffer,
                             ReceiveHandler done) = 0;
+  /// The same for a payload that goes where `landing` says.
+  virtual void receive_bulk(const BulkTag& tag, const TensorShape& shape, Landing landing,
+                            SendHandler done) = 0;
 
   /// Set once, directly after the connection is made; messages that came earlier are kept for it.
   virtual void on_control(std::function<void(Buffer)> handler) = 0;

@@ -21,6 +21,9 @@ enum class BulkKind : std::uint8_t {
   kParameters,          ///< Updated parameters of one shard, owner to the replicas of its stage.
   kTiedParameters,      ///< The same for the tied embedding, last stage to stage 0.
   kState,               ///< Anything moved at a generation change.
+  /// Of a Group: step is the operation's number, stage the group, micro_batch the round, layer the
+  /// piece, source and destination ranks.
+  kCollective,
 };
 
 enum class DType : std::uint8_t { kF32, kBf16, kF16, kI32, kU8 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// The tcp backend: a Context is one local address. A link is two sockets, one for control messages
-// and credits, one for bulk chunks, so that control never waits behind bulk.
+// The tcp backend: a Context is one local address. A link is one socket for control messages and
+// credits and one or more for bulk chunks, so that control never waits behind bulk.
 //
 // EventLoop is an Executor with one thread; any number of contexts share it. Contexts, listeners
 // and connections belong to its thread. It must be destroyed after the contexts that use it;
@@ -24,7 +24,8 @@ struct TcpOptions;
 
 class EventLoop final : public Executor {
  public:
-  EventLoop();
+  /// `busy_poll`: never sleeps while it waits, for the least latency at the price of a core.
+  explicit EventLoop(bool busy_poll = false);
   ~EventLoop() override;  ///< stop(), then join().
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -62,6 +63,11 @@ struct TcpOptions {
   /// Time that a peer has to say hello; a slower one is refused.
   Duration handshake_deadline = std::chrono::seconds(5);
   Logger logger;
+  /// Bulk sockets of each link that is dialled, 1 to 16; chunks are striped over them. One fills a
+  /// loopback or a single path; more help where a network limits each flow.
+  std::uint8_t bulk_sockets = 1;
+  /// The most that a link sends in bulk; 0: no limit of ours.
+  double pacing_gbit_s = 0;
 };
 
 /// Context::listen takes "address:port" with an IPv4 address ("127.1.2.1:0") or an IPv6 one in
