@@ -53,6 +53,15 @@ Status check_kinds(const fs::path& path) {
   return {};
 }
 
+/// What to overwrite must be of Holmes' making: anything else may be somebody's work.
+Status check_overwritable(const fs::path& path) {
+  if (const auto foreign = model::find_foreign(path / "checkpoints"))
+    return refusal(path, "checkpoints/" + foreign->filename().string() +
+                             " is no checkpoint of holmes, and --overwrite would remove it; move "
+                             "it away, or choose another folder with --set run.folder=DIR");
+  return {};
+}
+
 Status keep_job(const RunFolder& folder, const fs::path& job_file) {
   std::ifstream in(job_file, std::ios::binary);
   std::ostringstream content;
@@ -92,6 +101,7 @@ Result<RunFolder> RunFolder::open(const fs::path& path, RunStart start) {
                    "holds checkpoints of an earlier run; continue it with --resume, replace "
                    "it with --overwrite, or choose another folder with --set run.folder=DIR");
   HOLMES_TRY(check_kinds(path));
+  if (start == RunStart::kOverwrite) HOLMES_TRY(check_overwritable(path));
   return RunFolder(path, start, std::move(lock));
 }
 

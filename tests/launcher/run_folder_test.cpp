@@ -56,6 +56,25 @@ TEST(RunFolder, KeepsCheckpointsUnlessToldOtherwise) {
   EXPECT_FALSE(fs::exists(checkpoint));
 }
 
+TEST(RunFolder, OverwritesNothingThatHolmesHasNotMade) {
+  for (const char* mine :
+       {"checkpoints/other/file", "checkpoints/step-00000007/file", "checkpoints/notes.txt"}) {
+    const TemporaryFolder temporary;
+    const fs::path checkpoint = temporary.path() / "checkpoints/step-00000010";
+    fs::create_directories(checkpoint);
+    write_file(checkpoint / "manifest.json", "{}");
+    fs::create_directories(temporary.path() / "checkpoints/step-00000011.tmp");
+    EXPECT_TRUE(RunFolder::open(temporary.path(), RunStart::kOverwrite));
+    fs::create_directories((temporary.path() / mine).parent_path());
+    write_file(temporary.path() / mine, "keep");
+    const auto folder = RunFolder::open(temporary.path(), RunStart::kOverwrite);
+    ASSERT_FALSE(folder) << mine;
+    EXPECT_THAT(folder.error().message(), HasSubstr("move it away"));
+    EXPECT_TRUE(fs::exists(temporary.path() / mine));
+    EXPECT_TRUE(fs::exists(checkpoint));
+  }
+}
+
 TEST(RunFolder, WhatAnInterruptedSaveLeftIsNoCheckpoint) {
   const TemporaryFolder temporary;
   fs::create_directories(temporary.path() / "checkpoints/step-00000010.tmp");

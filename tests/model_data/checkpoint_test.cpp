@@ -312,6 +312,16 @@ TEST(Checkpoint, AFolderWithoutAManifestDoesNotHideTheLatest) {
   EXPECT_EQ(*find_latest(root.path()), *old);
 }
 
+TEST(Checkpoint, WhatIsNotOursIsFound) {
+  const TemporaryFolder root;
+  EXPECT_EQ(find_foreign(root.path() / "none"), std::nullopt);
+  ASSERT_TRUE(save(root.path(), 10));
+  fs::create_directory(root.path() / "step-00000020.tmp");
+  EXPECT_EQ(find_foreign(root.path()), std::nullopt);
+  fs::create_directory(root.path() / "step-00000020");
+  EXPECT_EQ(find_foreign(root.path()), root.path() / "step-00000020");
+}
+
 TEST(Checkpoint, AbandoningLeavesNothing) {
   const TemporaryFolder root;
   const auto writer = CheckpointWriter::begin(root.path(), Step(20));

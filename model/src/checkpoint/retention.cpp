@@ -1,6 +1,7 @@
 #include "checkpoint/retention.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "checkpoint/layout.hpp"
@@ -60,6 +61,17 @@ void discard_unfinished(const std::filesystem::path& root) {
   std::error_code ignored;
   for (const auto& folder : step_folders(root, kUnfinishedSuffix))
     std::filesystem::remove_all(folder.path, ignored);
+}
+
+std::optional<std::filesystem::path> find_foreign(const std::filesystem::path& root) {
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(root, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const auto name = entry->path().filename().string();
+    const bool checkpoint = parse_step_name(name, "") && whole(entry->path());
+    if (!checkpoint && !parse_step_name(name, kUnfinishedSuffix)) return entry->path();
+  }
+  return std::nullopt;
 }
 
 Result<std::filesystem::path> find_latest(const std::filesystem::path& root) {

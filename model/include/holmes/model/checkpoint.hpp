@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -107,6 +108,10 @@ class CheckpointWriter {
 
 /// Deletes what interrupted writers left in `root`: before a job starts to write there.
 void discard_unfinished(const std::filesystem::path& root);
+
+/// An entry of `root` that is neither a checkpoint nor what an interrupted writer left, if any: whoever
+/// deletes `root` would delete something of somebody else's.
+std::optional<std::filesystem::path> find_foreign(const std::filesystem::path& root);
 
 /// The newest folder of `root` that has a manifest, by step. kNotFound when there is none.
 Result<std::filesystem::path> find_latest(const std::filesystem::path& root);
