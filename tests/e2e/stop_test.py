@@ -2,6 +2,7 @@
 closed disturb nobody; a job whose steps are done ends at once when it is resumed.
 Method: signals at moments spread over the start and the first steps of a 2x2 job."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -65,6 +66,33 @@ class Stop(unittest.TestCase):
         code, _ = self.finish(job, process)
         self.assertEqual(code, 1)
         self.assertLess(time.monotonic() - begin, 2)
+
+    def test_a_reader_that_does_not_read_holds_up_nobody(self):
+        job = e2e.Job(self.folder.name, 2, 2, 100000, run_folder="unread")
+        unread, written = os.pipe()
+        self.addCleanup(os.close, unread)
+        fcntl.fcntl(written, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen(job.command("--json"), stdout=written, stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL, text=True)
+        os.close(written)
+        self.addCleanup(lambda: e2e.end(process, job.agents().values()))
+        self.assertTrue(job.wait_for_steps(process, 200))  # far more than fits into the pipe
+        process.send_signal(signal.SIGTERM)
+        code, errors = self.finish(job, process)
+        self.assertEqual(code, 3, errors)
+        self.assertEqual(job.checkpoint().name, f"step-{len(job.losses()):08}")
+
+    def test_a_signal_that_the_parent_ignores_is_ignored(self):
+        job = e2e.Job(self.folder.name, 2, 2, 100000, run_folder="nohup")
+        process = subprocess.Popen(["nohup", *job.command()], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        self.addCleanup(lambda: e2e.end(process, job.agents().values()))
+        self.assertTrue(job.wait_for_steps(process, 2))
+        process.send_signal(signal.SIGHUP)
+        self.assertTrue(job.wait_for_steps(process, job.committed() + 20))
+        process.send_signal(signal.SIGTERM)
+        code, errors = self.finish(job, process)
+        self.assertEqual(code, 3, errors)
 
     def test_closed_streams(self):
         reference = e2e.Job(self.folder.name, 2, 2, 4, run_folder="open")
