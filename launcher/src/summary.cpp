@@ -8,11 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include "gzip_bound.hpp"
+#include "holmes/base/units.hpp"
 #include "holmes/model/data.hpp"
 #include "progress.hpp"
 
 namespace holmes::launcher {
 namespace {
+
+/// Some ten seconds of one core.
+constexpr std::uint64_t kGzipBytesMax = 64 * kMiB;
 
 std::string_view outcome_name(actors::Outcome outcome) {
   switch (outcome) {
@@ -67,6 +71,10 @@ Result<double> gzip_nats_of_validation(const actors::JobConfig& job) {
   HOLMES_TRY_ASSIGN(const auto tokens, model::open_byte_text(job.data.text));
   HOLMES_TRY_ASSIGN(const auto parts,
                     model::split(*tokens, job.data.validation, job.train.sequence));
+  if (parts.validation.size() > kGzipBytesMax)
+    return Error(ErrorCode::kOutOfResources,
+                 "the validation text is too long to compress it for a "
+                 "comparison");
   HOLMES_TRY_ASSIGN(const auto text, read_part(job.data.text, parts.validation));
   return gzip_nats_per_byte(text);
 }

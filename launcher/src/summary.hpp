@@ -25,7 +25,8 @@ std::string summary_text(const Summary& summary);
 /// {"event": "ended", ...}
 std::string summary_json(const Summary& summary);
 
-/// What gzip -9 needs for the validation part of the job's text, in nats per byte.
+/// What gzip -9 needs for the validation part of the job's text, in nats per byte. kOutOfResources
+/// when that part is so long that nobody would wait for the figure.
 Result<double> gzip_nats_of_validation(const actors::JobConfig& job);
 
 }  // namespace holmes::launcher
