@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 #include <optional>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -175,11 +176,12 @@ Result<Figures> exchange_work(const BenchCommand& command, std::uint32_t rank, R
     const auto one_done = [left, done] {
       if (--*left == 0) done();
     };
-    link.receive_bulk(numbered(number), {}, std::move(in), [&, one_done](Result<Buffer> got) {
-      if (!got) return mesh.fail(got.error());
-      in = std::move(*got);
-      one_done();
-    });
+    link.receive_bulk(numbered(number), {}, std::exchange(in, {}),
+                      [&, one_done](Result<Buffer> got) {
+                        if (!got) return mesh.fail(got.error());
+                        in = std::move(*got);
+                        one_done();
+                      });
     link.send_bulk(numbered(number++), {}, out, [&, one_done](const Status& sent) {
       if (!sent) return mesh.fail(sent.error());
       one_done();
