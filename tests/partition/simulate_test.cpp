@@ -85,7 +85,7 @@ TEST(Simulate, InterleavingDividesTheBubble) {
   options.chunks = 2;
   const Simulation result = run(plan_of(cluster, model, {8, 1, 1}, options), cluster, model);
   // Work of 8 micro-batches x 2 blocks x 3 s, and a bubble of (p - 1) x 6 s / chunks.
-  EXPECT_NEAR(result.step_s, 48 + 3 * 6 / 2, 1e-3);
+  EXPECT_NEAR(result.step_s, 48 + 3 * 6 / 2.0, 1e-3);
 }
 
 TEST(Simulate, ZeroBubbleFillsBubblesWithWeightGradients) {

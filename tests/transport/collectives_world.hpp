@@ -44,19 +44,19 @@ class Mesh {
     links.assign(ranks, Links(ranks));
     for (std::size_t rank = 0; rank < ranks; ++rank)
       in_task([&] {
-        listeners.push_back(context(rank)
-                                .listen(address(rank), who(rank),
-                                        [this, rank](std::shared_ptr<Connection> accepted) {
-                                          const auto peer = accepted->peer().host.index();
-                                          links[rank][peer] = std::move(accepted);
-                                        },
-                                        {})
-                                .value());
+        listeners_.push_back(context(rank)
+                                 .listen(address(rank), who(rank),
+                                         [this, rank](std::shared_ptr<Connection> accepted) {
+                                           const auto peer = accepted->peer().host.index();
+                                           links[rank][peer] = std::move(accepted);
+                                         },
+                                         {})
+                                 .value());
       });
     for (std::size_t a = 1; a < ranks; ++a)
       for (std::size_t b = 0; b < a; ++b)
         in_task([&] {
-          context(a).connect(listeners[b]->endpoint(), who(a), std::chrono::seconds(10),
+          context(a).connect(listeners_[b]->endpoint(), who(a), std::chrono::seconds(10),
                              [this, a, b](Result<std::shared_ptr<Connection>> result) {
                                if (result) links[a][b] = *result;
                              });
@@ -82,7 +82,7 @@ class Mesh {
       for (auto& row : links)
         for (auto& link : row)
           if (link != nullptr) link->close();
-      listeners.clear();
+      listeners_.clear();
     });
     run_until([&] { return pool.stats().buffers_lent == 0; });
     links.clear();
@@ -93,7 +93,7 @@ class Mesh {
   }
 
  protected:
-  std::vector<std::unique_ptr<Listener>> listeners;
+  std::vector<std::unique_ptr<Listener>> listeners_;
 };
 
 class SimMesh final : public Mesh {
