@@ -249,7 +249,8 @@ void Link::supersede(Generation generation) {
     const auto error = superseded(tag, generation);
     for (auto& lane : lanes_)
       if (lane.incoming && lane.incoming->reservation == &reservation) lane.incoming->drop();
-    stale.emplace(reservation.sequence, fail_later(std::move(reservation), error));
+    const auto sequence = reservation.sequence;
+    stale.emplace(sequence, fail_later(std::move(reservation), error));
     it = reservations_.erase(it);
   }
   std::erase_if(credits_, [&](const auto& entry) { return entry.first.generation < generation; });
@@ -296,8 +297,10 @@ std::vector<Task> Link::take_pending(const Error& error) {
     by_sequence.emplace(sequence, [done = std::move(done), error] { done(error); });
   for (auto& [sequence, send] : sends_)
     by_sequence.emplace(sequence, [done = std::move(send.done), error] { done(error); });
-  for (auto& [tag, reservation] : reservations_)
-    by_sequence.emplace(reservation.sequence, fail_later(std::move(reservation), error));
+  for (auto& [tag, reservation] : reservations_) {
+    const auto sequence = reservation.sequence;
+    by_sequence.emplace(sequence, fail_later(std::move(reservation), error));
+  }
   controls_.clear();
   sends_.clear();
   reservations_.clear();
