@@ -109,8 +109,8 @@ class CheckpointWriter {
 /// Deletes what interrupted writers left in `root`: before a job starts to write there.
 void discard_unfinished(const std::filesystem::path& root);
 
-/// An entry of `root` that is neither a checkpoint nor what an interrupted writer left, if any: whoever
-/// deletes `root` would delete something of somebody else's.
+/// An entry of `root` that is neither a checkpoint nor what an interrupted writer left, if any:
+/// whoever deletes `root` would delete something of somebody else's.
 std::optional<std::filesystem::path> find_foreign(const std::filesystem::path& root);
 
 /// The newest folder of `root` that has a manifest, by step. kNotFound when there is none.
