@@ -208,6 +208,7 @@ void HostAgent::on(const Prepare& prepare) {
 
 Status HostAgent::build_members(const Prepare& prepare) {
   HOLMES_TRY(partition::validate(prepare.plan, *cluster_, job_.model.layers));
+  HOLMES_TRY(partition::check_runnable(prepare.plan));
   const auto plan = std::make_shared<const partition::Plan>(prepare.plan);
   std::map<DeviceId, LocalMember> local;
   members_preparing_.clear();

@@ -156,8 +156,7 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
   HOLMES_TRY(make_text_batches(job, text));
   CoordinatorSpec spec;
   spec.job = job;
-  HOLMES_TRY_ASSIGN(spec.plan,
-                    partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel));
+  HOLMES_TRY_ASSIGN(spec.plan, plan_of(job));
   HOLMES_TRY(partition::check_runnable(spec.plan));
   HOLMES_TRY(check_devices(job.cluster));
   spec.data_hash = text->hash();

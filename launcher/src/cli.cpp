@@ -20,6 +20,7 @@ constexpr const char* kFooter =
 struct Parsed {
   TrainCommand train;
   PlanCommand plan;
+  SimulateCommand simulate;
   GenerateCommand generate;
   BenchCommand bench;
   AgentCommand agent;
@@ -59,6 +60,33 @@ CLI::App* add_train(CLI::App& app, Parsed& parsed) {
   return train;
 }
 
+/// Options that stand for keys of the job file, and ablations.
+void add_planning_options(CLI::App& app, std::vector<std::string>& overrides,
+                          Ablations& ablations) {
+  const auto shorthand = [&](const char* option, const char* key, const char* help) {
+    app.add_option_function<std::string>(
+        option,
+        [&overrides, key](const std::string& value) {
+          overrides.push_back(std::string(key) + "=" + value);
+        },
+        help);
+  };
+  shorthand("--cluster", "cluster.file", "Cluster file instead of the job's");
+  shorthand("--strategy", "parallel.strategy", "Strategy instead of the job's");
+  shorthand("--schedule", "parallel.schedule", "Schedule instead of the job's");
+  const auto without = [&](const char* option, bool& part, const char* help) {
+    app.add_flag_callback(
+        option, [&part] { part = false; }, help);
+  };
+  without("--no-self-adapting", ablations.self_adapting, "Equal blocks for all stages");
+  without("--no-overlapped-optimizer", ablations.overlapped_optimizer,
+          "Exchange gradients after the last pass");
+  without("--no-nic-selection", ablations.nic_selection,
+          "Everything on the fabric that all hosts have");
+  without("--blocking-transfers", ablations.overlapped_transfers,
+          "Who sends an activation waits until it is delivered");
+}
+
 CLI::App* add_plan(CLI::App& app, Parsed& parsed) {
   auto* plan = app.add_subcommand("plan", "Print who would train what over which NICs, and why");
   add_job_options(*plan, parsed.plan.job, parsed.plan.overrides);
@@ -66,18 +94,40 @@ CLI::App* add_plan(CLI::App& app, Parsed& parsed) {
   plan->add_flag("--compare", parsed.plan.compare,
                  "Simulate a step of every strategy and print a table");
   plan->add_flag("--explain", parsed.plan.explain, "Say why, as plan does unless --json is given");
-  const auto shorthand = [&](const char* option, const char* key, const char* help) {
-    plan->add_option_function<std::string>(
-        option,
-        [&parsed, key](const std::string& value) {
-          parsed.plan.overrides.push_back(std::string(key) + "=" + value);
-        },
-        help);
-  };
-  shorthand("--cluster", "cluster.file", "Cluster file instead of the job's");
-  shorthand("--strategy", "parallel.strategy", "Strategy instead of the job's");
+  add_planning_options(*plan, parsed.plan.overrides, parsed.plan.ablations);
   add_log_options(*plan, parsed);
   return plan;
+}
+
+CLI::App* add_simulate(CLI::App& app, Parsed& parsed) {
+  auto* simulate =
+      app.add_subcommand("simulate", "Predict steps: how long, where the time goes, what changes");
+  auto& command = parsed.simulate;
+  add_job_options(*simulate, command.job, command.overrides);
+  simulate->add_flag("--json", command.json, "Print figures as JSON");
+  simulate->add_option("--steps", command.steps, "Steps to simulate")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  simulate->add_option("--trace", command.trace, "Write a timeline for ui.perfetto.dev (JSON)");
+  simulate->add_option("--svg", command.svg, "Write a picture of the pipeline (SVG)");
+  simulate
+      ->add_option("--change", command.changes,
+                   "What changes: 'fabric NAME at 40 s to 0.3', 'link FROM TO at 2 min to 0.5', "
+                   "'host NAME at 40 s to 0.8' or 'host NAME at 60 s dies'; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  simulate->add_option("--fit", command.fit,
+                       "Instead of a job: find the constants of [cost] from a file of measured "
+                       "runs, one a line: name, job, cluster, overrides, measure, value");
+  simulate->add_option("--changes", command.changes_file, "The same from a file, one a line");
+  simulate
+      ->add_option("--recovery", command.recovery_s,
+                   "Seconds from a host's death to the first pass of the next plan")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  add_planning_options(*simulate, command.overrides, command.ablations);
+  add_log_options(*simulate, parsed);
+  return simulate;
 }
 
 CLI::App* add_generate(CLI::App& app, Parsed& parsed) {
@@ -181,6 +231,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   app.require_subcommand(0, 1);  // a word that is no command is then named in the error
   const auto* train = add_train(app, parsed);
   const auto* plan = add_plan(app, parsed);
+  const auto* simulate = add_simulate(app, parsed);
   const auto* generate = add_generate(app, parsed);
   const auto* bench = add_bench(app, parsed);
   add_agent(app, parsed);
@@ -203,6 +254,11 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   if (plan->parsed()) {
     if (parsed.plan.job.empty()) return {usage_error("which job file?", "plan"), parsed.log};
     return {parsed.plan, parsed.log};
+  }
+  if (simulate->parsed()) {
+    if (parsed.simulate.job.empty() && parsed.simulate.fit.empty())
+      return {usage_error("which job file?", "simulate"), parsed.log};
+    return {parsed.simulate, parsed.log};
   }
   if (bench->parsed()) return {parsed.bench, parsed.log};
   if (generate->parsed()) return {parsed.generate, parsed.log};

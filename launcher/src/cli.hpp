@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "ablations.hpp"
 #include "bench/bench.hpp"
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
@@ -30,6 +31,21 @@ struct PlanCommand {
   bool explain = false;  ///< What is printed without --json anyway.
   bool compare = false;  ///< A table of all strategies instead of one plan.
   partition::NcclOverrides nccl = {};
+  Ablations ablations = {};
+};
+struct SimulateCommand {
+  std::filesystem::path job;
+  std::vector<std::string> overrides;
+  bool json = false;
+  std::uint32_t steps = 2;
+  std::filesystem::path trace = {};  ///< Empty: none is written.
+  std::filesystem::path svg = {};
+  std::vector<std::string> changes = {};  ///< "host a0 at 40 s dies"
+  std::filesystem::path changes_file = {};
+  double recovery_s = 3;
+  std::filesystem::path fit = {};  ///< Not empty: measured cells, and no job.
+  Ablations ablations = {};
+  partition::NcclOverrides nccl = {};
 };
 struct GenerateCommand {
   std::filesystem::path checkpoint;
@@ -50,8 +66,8 @@ struct Finished {
 };
 
 struct CommandLine {
-  std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, GenerateCommand, BenchCommand,
-               AgentCommand>
+  std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, SimulateCommand,
+               GenerateCommand, BenchCommand, AgentCommand>
       command;
   LogOptions log;
 };

@@ -12,6 +12,7 @@
 #include "holmes/partition/plan.hpp"
 #include "holmes/partition/plan_json.hpp"
 #include "holmes/partition/search.hpp"
+#include "simulate_report.hpp"
 
 namespace holmes::launcher {
 namespace fs = std::filesystem;
@@ -61,11 +62,10 @@ std::string predicted_json(const partition::Searched& found, const actors::JobCo
 }
 
 /// One line for each strategy; those that cannot plan say why.
-Status compare(const actors::JobConfig& job, Console& console) {
+Status compare(const actors::JobConfig& job, const Ablations& ablations, Console& console) {
   std::string table = "strategy              step s  samples/s  TFLOPS/device  stages\n";
   for (int i = 0; i <= static_cast<int>(partition::kStrategyLast); ++i) {
-    partition::SearchOptions options;
-    options.plan = job.parallel;
+    auto options = search_options(job, ablations);
     options.plan.strategy = static_cast<partition::Strategy>(i);
     const auto found =
         partition::predict(job.cluster, actors::model_cost(job), job.train.shape, options);
@@ -80,17 +80,23 @@ Status compare(const actors::JobConfig& job, Console& console) {
       line += "  " + found.error().message();
     table += line + "\n";
   }
+  if (job.cost.exact || job.cost.element_bytes != 2)
+    table +=
+        "The baselines exchange in half precision by rings, the others as this job does; to "
+        "compare "
+        "placements alone: --set cost.element_bytes=2 --set cost.exact=false --set "
+        "cost.collective=ring\n";
+  if (const auto note = calibration_note(job.cost); !note.empty()) table += note + "\n";
   console.print(table);
   return {};
 }
 
 Status try_show_plan(const PlanCommand& command, Console& console) {
   HOLMES_TRY_ASSIGN(const auto job,
-                    actors::load_job({command.job, command.overrides, command.nccl}));
-  if (command.compare) return compare(job, console);
+                    actors::load_job({command.job, command.overrides, command.nccl, false}));
+  if (command.compare) return compare(job, command.ablations, console);
   const auto model = actors::model_cost(job);
-  partition::SearchOptions options;
-  options.plan = job.parallel;
+  const auto options = search_options(job, command.ablations);
   HOLMES_TRY_ASSIGN(const auto found,
                     partition::predict(job.cluster, model, job.train.shape, options));
   const auto tightest = partition::tightest(found.plan, job.cluster, model, found.cost);

@@ -15,6 +15,7 @@
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
 #include "signals.hpp"
+#include "simulate.hpp"
 #include "train.hpp"
 
 namespace holmes::launcher {
@@ -73,6 +74,10 @@ struct Program {
   int operator()(PlanCommand command) const {
     command.nccl = nccl_overrides();
     return show_plan(command, console);
+  }
+  int operator()(SimulateCommand command) const {
+    command.nccl = nccl_overrides();
+    return simulate(command, console);
   }
   int operator()(const GenerateCommand& command) const { return generate(command, console); }
   int operator()(const BenchCommand& command) const { return bench(command, console); }

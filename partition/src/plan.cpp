@@ -82,6 +82,12 @@ Status check_runnable(const Plan& plan) {
                      "\" can be planned and simulated, but not trained with yet; set "
                      "parallel.schedule to \"1f1b\" or \"gpipe\"");
   }
+  if (!plan.empty() && !std::has_single_bit(plan.job.reduction_leaves)) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "train.reduction_leaves = " + std::to_string(plan.job.reduction_leaves) +
+                     " can be planned and simulated, but not trained with: gradients are summed "
+                     "over a tree of a power of two of leaves; set it to one");
+  }
   if (plan.tensor == 1) return {};
   return Error(ErrorCode::kInvalidArgument,
                "parallel.tensor = " + std::to_string(plan.tensor) +

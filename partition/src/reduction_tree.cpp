@@ -9,7 +9,6 @@ namespace holmes::partition {
 namespace {
 
 void check(std::uint32_t leaf_count, LeafRange leaves) {
-  HOLMES_ASSERT(std::has_single_bit(leaf_count), "leaves are a power of two");
   HOLMES_ASSERT(leaves.first <= leaves.last && leaves.last < leaf_count, "leaves out of range");
 }
 
@@ -38,8 +37,8 @@ std::uint32_t buffers_needed(std::uint32_t leaf_count, LeafRange leaves) {
   std::uint32_t most = 0;
   for (const TreeNode node : maximal_subtrees(leaf_count, leaves)) {
     // A subtree of 2^k leaves: while its last leaf is filled one node of each height below k waits.
-    const auto height =
-        static_cast<std::uint32_t>(std::bit_width(leaf_count) - std::bit_width(node));
+    const auto height = static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(leaf_count)) -
+                                                   std::bit_width(node));
     most = std::max(most, height + 1);
   }
   return most;

@@ -1,7 +1,6 @@
 #include "holmes/partition/split.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -120,7 +119,6 @@ std::vector<std::uint32_t> split_by_speed(std::uint32_t blocks, std::span<const 
 }
 
 std::vector<LeafRange> split_leaves(std::uint32_t leaf_count, std::uint32_t replicas) {
-  HOLMES_ASSERT(std::has_single_bit(leaf_count), "leaves are a power of two");
   HOLMES_ASSERT(replicas > 0 && replicas <= leaf_count, "each replica needs a leaf");
   const std::uint32_t each = leaf_count / replicas;
   const std::uint32_t longer = leaf_count % replicas;

@@ -185,9 +185,11 @@ Result<JobShape> checked_shape(JobShape job) {
                    " micro-batches a step; at most " + text(kMicroBatchesMax) + " are possible");
   }
   if (job.reduction_leaves == 0) job.reduction_leaves = default_reduction_leaves(job);
-  if (!std::has_single_bit(job.reduction_leaves) || job.reduction_leaves > kLeavesMax) {
+  const bool each = job.reduction_leaves == job.micro_batch_count();
+  if ((!std::has_single_bit(job.reduction_leaves) && !each) || job.reduction_leaves > kLeavesMax) {
     return invalid("train.reduction_leaves = " + text(job.reduction_leaves) +
-                   " must be a power of two, at most " + text(kLeavesMax));
+                   " must be a power of two, at most " + text(kLeavesMax) +
+                   ", or (to plan only) one for each micro-batch");
   }
   if (job.micro_batch_count() % job.reduction_leaves != 0) {
     return invalid("train.reduction_leaves = " + text(job.reduction_leaves) + " must divide the " +

@@ -61,6 +61,30 @@ TEST(CommandLine, BenchHasDefaultsAndChecks) {
   EXPECT_EQ(parsed<Finished>({"bench", "p2p", "--bulk-sockets", "17"}).exit_code, 2);
 }
 
+TEST(CommandLine, PlanAndSimulateShareTheirOptions) {
+  const std::vector<std::string> shared = {"--cluster",           "c.toml",
+                                           "--strategy",          "auto",
+                                           "--no-self-adapting",  "--no-nic-selection",
+                                           "--blocking-transfers"};
+  std::vector<std::string> arguments = {"simulate", "job.toml", "--steps",  "7",
+                                        "--change", "a",        "--change", "b"};
+  arguments.insert(arguments.end(), shared.begin(), shared.end());
+  const auto simulated = parsed<SimulateCommand>(arguments);
+  EXPECT_EQ(simulated.steps, 7U);
+  EXPECT_THAT(simulated.changes, testing::ElementsAre("a", "b"));
+  arguments = {"plan", "job.toml"};
+  arguments.insert(arguments.end(), shared.begin(), shared.end());
+  const auto planned = parsed<PlanCommand>(arguments);
+  EXPECT_EQ(planned.overrides, simulated.overrides);
+  for (const Ablations& ablations : {simulated.ablations, planned.ablations}) {
+    EXPECT_FALSE(ablations.self_adapting);
+    EXPECT_TRUE(ablations.overlapped_optimizer);
+    EXPECT_FALSE(ablations.nic_selection);
+    EXPECT_FALSE(ablations.overlapped_transfers);
+  }
+  EXPECT_EQ(parsed<Finished>({"simulate", "job.toml", "--steps", "0"}).exit_code, 2);
+}
+
 TEST(CommandLine, WrongUsageExits2AndNamesIt) {
   for (const auto& [arguments, what] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{
@@ -70,6 +94,7 @@ TEST(CommandLine, WrongUsageExits2AndNamesIt) {
            {{}, "which command"},
            {{"train"}, "which job file"},
            {{"plan"}, "which job file"},
+           {{"simulate"}, "which job file"},
            {{"train", "job.toml", "--rseume"},
             "holmes train: unknown option '--rseume'; did you mean '--resume'?"},
            {{"train", "job.toml", "--resume", "--overwrite"}, "--resume"},

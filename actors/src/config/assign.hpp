@@ -14,6 +14,7 @@
 #include "config/document.hpp"
 #include "holmes/base/result.hpp"
 #include "holmes/partition/cluster.hpp"
+#include "holmes/partition/cost.hpp"
 #include "holmes/partition/plan.hpp"
 
 namespace holmes::actors {
@@ -21,7 +22,8 @@ namespace holmes::actors {
 /// Where a value goes. Enumerations take one of Rule::choices, by its index.
 using Target = std::variant<bool*, std::uint32_t*, std::uint64_t*, float*, double*, std::string*,
                             std::filesystem::path*, partition::Strategy*, partition::ScheduleKind*,
-                            partition::NicKind*, partition::SplitRule*>;
+                            partition::NicKind*, partition::SplitRule*, partition::Recompute*,
+                            partition::OptimizerKind*, partition::Collective*>;
 
 /// What a value must be.
 struct Rule {

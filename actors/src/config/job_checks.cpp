@@ -136,8 +136,7 @@ Status check_memory(const Draft& draft) {
 }
 
 Status check_plan(const Draft& draft) {
-  const auto& job = draft.job;
-  const auto plan = partition::plan(job.cluster, model_cost(job), job.train.shape, job.parallel);
+  const auto plan = plan_of(draft.job);
   if (plan) return {};
   return invalid(
       draft,

@@ -148,7 +148,7 @@ Result<JobConfig> load_job(const ConfigSource& source) {
   HOLMES_TRY_ASSIGN(const std::string text, read_text_file(source.file));
   HOLMES_TRY_ASSIGN(Draft draft, read_job(text, source.file.string(), source.overrides,
                                           source.file.parent_path(), source.nccl));
-  HOLMES_TRY(check_text(draft));
+  if (source.needs_text) HOLMES_TRY(check_text(draft));
   return std::move(draft.job);
 }
 

@@ -29,12 +29,22 @@ bool has_head(const Plan& plan, StageIndex stage) {
   return stage.index() + 1 == plan.stages.size();
 }
 
-double block_stash(const ModelCost& model, Recompute recompute) {
+/// Bytes of activations as they are kept: the model counts elements of 4 bytes.
+double kept(std::uint64_t bytes, const CostOptions& options) {
+  constexpr double kModelElementBytes = 4;
+  return static_cast<double>(bytes) * options.element_bytes / kModelElementBytes;
+}
+
+double block_stash(const ModelCost& model, const CostOptions& options) {
   // The input of a block is kept in any case.
-  const auto input = static_cast<double>(model.edge_bytes);
-  if (recompute == Recompute::kNone) return input + static_cast<double>(model.block_stash_bytes);
-  if (recompute == Recompute::kSelective) {
-    return input + static_cast<double>(model.block_selective_bytes);
+  const double input = edge_bytes(model, options);
+  switch (options.recompute) {
+    case Recompute::kNone:
+      return input + kept(model.block_stash_bytes, options);
+    case Recompute::kSelective:
+      return input + kept(model.block_selective_bytes, options);
+    case Recompute::kFull:
+      break;
   }
   return input;
 }
@@ -44,8 +54,8 @@ double stage_stash(const Plan& plan, const ModelCost& model, StageIndex stage,
                    const CostOptions& options) {
   const StagePlan& at = plan.stages[stage.index()];
   const double blocks = at.last_block - at.first_block + 1;
-  double bytes = blocks * block_stash(model, options.recompute);
-  if (has_head(plan, stage)) bytes += static_cast<double>(model.head_stash_bytes);
+  double bytes = blocks * block_stash(model, options);
+  if (has_head(plan, stage)) bytes += kept(model.head_stash_bytes, options);
   return bytes * plan.job.micro_batch / plan.tensor;
 }
 
@@ -86,10 +96,9 @@ MemoryUse memory_use(const Plan& plan, const ModelCost& model, StageIndex stage,
   use.activations = in_flight * stage_stash(plan, model, stage, options);
   // One block at a time is computed again, and then holds everything.
   if (options.recompute != Recompute::kNone) {
-    use.activations +=
-        static_cast<double>(model.block_stash_bytes) * plan.job.micro_batch / plan.tensor;
+    use.activations += kept(model.block_stash_bytes, options) * plan.job.micro_batch / plan.tensor;
   }
-  const double edge = static_cast<double>(model.edge_bytes) * plan.job.micro_batch / plan.tensor;
+  const double edge = edge_bytes(model, options) * plan.job.micro_batch / plan.tensor;
   const double edges = (has_embedding(stage) ? 0 : 1) + (has_head(plan, stage) ? 0 : 1);
   // Payloads that the schedule can have under way, and one more (DETAILS.md G16); the reduced shard
   // and two buckets on their way.

@@ -10,6 +10,7 @@ namespace {
 constexpr double kTera = 1e12;
 constexpr double kGigabitBytes = 1e9 / 8;
 constexpr double kMicro = 1e-6;
+constexpr double kModelElementBytes = 4;
 constexpr double kBackward = 2;  // model FLOPs of a backward pass over those of a forward pass
 constexpr double kBackwardWithRecompute = 3;
 
@@ -25,7 +26,7 @@ Status check(const char* name, double value, double min, double max) {
 double tensor_exchange_s(const ModelCost& model, const JobShape& job, std::uint32_t tensor,
                          const CostOptions& options) {
   if (tensor == 1) return 0;
-  const double bytes = 1.0 * job.micro_batch * static_cast<double>(model.edge_bytes);
+  const double bytes = job.micro_batch * edge_bytes(model, options);
   const double share = 2.0 * (tensor - 1) / tensor;
   const double latency = 2.0 * (tensor - 1) * options.local_latency_us * kMicro;
   return 2 * (share * bytes / (options.local_gbit_s * kGigabitBytes) + latency);
@@ -59,6 +60,17 @@ Status validate(const CostOptions& options) {
   HOLMES_TRY(check("memory_gbyte_s", options.memory_gbyte_s, 1e-6, 1e6));
   HOLMES_TRY(check("element_bytes", options.element_bytes, 1, 8));
   return check("reserved_gib", options.reserved_gib, 0, 1e6);
+}
+
+bool calibrated(const CostOptions& options) {
+  const CostOptions untouched;
+  return options.compute_efficiency != untouched.compute_efficiency ||
+         options.network_efficiency != untouched.network_efficiency ||
+         options.pass_overhead_us != untouched.pass_overhead_us;
+}
+
+double edge_bytes(const ModelCost& model, const CostOptions& options) {
+  return static_cast<double>(model.edge_bytes) * options.element_bytes / kModelElementBytes;
 }
 
 ModelCost with_measured(ModelCost model, const MeasuredLayers& measured) {

@@ -7,6 +7,7 @@
 #include "connect.hpp"
 #include "holmes/partition/reach.hpp"
 #include "holmes/partition/schedule.hpp"
+#include "holmes/partition/split.hpp"
 #include "search/candidates.hpp"
 #include "text.hpp"
 
@@ -77,7 +78,11 @@ class Search {
     for (std::size_t i = 0; i < layouts_.size(); ++i) {
       Plan plan = base(i, ScheduleKind::k1F1B);
       const bool every = cluster_.device_count() <= kExhaustiveUnitsMax * plan.tensor;
-      for (auto& counts : splits(plan, model_, devices_, options_.cost, every)) {
+      auto found = splits(plan, model_, devices_, options_.cost, every);
+      if (options_.plan.split == SplitRule::kEqual && !found.empty()) {
+        found = {split_equal(model_.blocks, static_cast<std::uint32_t>(plan.stages.size()))};
+      }
+      for (auto& counts : found) {
         put_blocks(counts, plan);
         for (const ScheduleKind schedule : schedules()) {
           // One stage has nothing to order.
@@ -230,6 +235,9 @@ CostOptions execution_of(Strategy strategy, CostOptions base) {
       return base;
   }
   base.nic_selection = false;
+  base.collective = Collective::kRing;
+  base.element_bytes = 2;
+  base.exact = false;
   return base;
 }
 

@@ -92,6 +92,7 @@ ChannelId Channels::trunk(FabricId fabric, bool forth) {
   if (found != trunks_.end()) return found->second;
   ChannelUse use;
   use.kind = ChannelUse::Kind::kTrunk;
+  use.forth = forth;
   use.fabric = fabric;
   const Fabric& of = cluster_.fabrics[fabric.index()];
   return trunks_[{fabric, forth}] =
@@ -104,6 +105,7 @@ ChannelId Channels::link(std::size_t index, bool forth) {
   if (found != links_.end()) return found->second;
   ChannelUse use;
   use.kind = ChannelUse::Kind::kLink;
+  use.forth = forth;
   use.link = index;
   return links_[{index, forth}] =
              add(use, cluster_.links[index].gbit_s, NicKind::kEthernet,
@@ -146,6 +148,11 @@ double Channels::serve(ChannelId id, double at_s, double bytes) {
       channel.profile.parts.empty() ? start_s + seconds : channel.profile.finish(start_s, seconds);
   channel.use.bytes += bytes;
   channel.use.busy_s += channel.free_s - start_s;
+  if (options_.record && bytes > 0) {
+    records_.push_back({channel.use, start_s, channel.free_s});
+    records_.back().channel.bytes = bytes;
+    records_.back().channel.busy_s = channel.free_s - start_s;
+  }
   return channel.free_s;
 }
 

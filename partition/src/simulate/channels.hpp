@@ -58,6 +58,8 @@ class Channels {
   void begin_step();
   std::vector<ChannelUse> used() const;
 
+  std::vector<ChannelEvent> take_records() { return std::move(records_); }
+
   ChannelId nic(HostId host, FabricId fabric, bool send);
 
  private:
@@ -77,6 +79,7 @@ class Channels {
   const Cluster& cluster_;
   const SimulateOptions& options_;
   std::vector<Channel> channels_;
+  std::vector<ChannelEvent> records_;
   std::vector<ChannelId> nics_;  // by (host, fabric, direction); kNone: not made yet
   std::map<std::pair<FabricId, bool>, ChannelId> trunks_;
   std::map<std::pair<std::size_t, bool>, ChannelId> links_;

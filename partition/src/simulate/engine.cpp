@@ -29,7 +29,7 @@ Engine::Engine(const Plan& plan, const Cluster& cluster, const ModelCost& model,
       channels_(cluster, options),
       stage_count_(static_cast<std::uint32_t>(plan.stages.size())),
       micro_batches_(plan.job.micro_batch_count()) {
-  edge_bytes_ = 1.0 * plan.job.micro_batch * static_cast<double>(model.edge_bytes);
+  edge_bytes_ = plan.job.micro_batch * edge_bytes(model, options.cost);
   gradient_bytes_ = options.cost.exact ? 4 : options.cost.element_bytes;
   tied_parameters_ = stage_count_ > 1 ? static_cast<double>(model.head_parameters) : 0;
   for (const Group& of : plan.groups) {
@@ -196,6 +196,7 @@ Simulation Engine::run() {
   result_.step_s =
       options_.steps > 1 ? commits_s_.back() - commits_s_[commits_s_.size() - 2] : end_s_;
   result_.commits_s = std::move(commits_s_);
+  result_.transfers = channels_.take_records();
   return std::move(result_);
 }
 

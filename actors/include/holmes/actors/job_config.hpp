@@ -12,6 +12,7 @@
 #include "holmes/model/gpt.hpp"
 #include "holmes/model/optimizer.hpp"
 #include "holmes/partition/cluster.hpp"
+#include "holmes/partition/cost.hpp"
 #include "holmes/partition/nccl.hpp"
 #include "holmes/partition/plan.hpp"
 
@@ -42,6 +43,7 @@ struct JobConfig {
     float clip_norm = 1.0F;
   } train;
   partition::PlanOptions parallel;
+  partition::CostOptions cost;  ///< Of predictions; it changes nothing that runs.
   partition::Cluster
       cluster;  ///< From [cluster] file; one host with one device where none is named.
   struct Transport {
@@ -58,6 +60,7 @@ struct ConfigSource {
   std::filesystem::path file;
   std::vector<std::string> overrides;  ///< "train.steps=100"
   partition::NcclOverrides nccl = {};  ///< The user's variables that keep NICs out.
+  bool needs_text = true;              ///< False: to look at the job, not to train it.
 };
 
 /// Reads and checks a job file and the cluster file it names (relative to the job file's folder).
@@ -84,6 +87,8 @@ Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view clus
 
 /// What the planner needs to know of the job's model.
 partition::ModelCost model_cost(const JobConfig& job);
+/// The plan that the job asks for; strategy auto searches with the job's own [cost].
+Result<partition::Plan> plan_of(const JobConfig& job);
 
 /// All keys with type, default and help, for `holmes train --keys` and the documentation.
 std::string describe_keys();

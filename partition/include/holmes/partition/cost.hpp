@@ -66,6 +66,10 @@ struct CostOptions {
 };
 /// kInvalidArgument: which one is absurd.
 Status validate(const CostOptions& options);
+/// Whether someone has measured: efficiencies of 1 are what nothing reaches.
+bool calibrated(const CostOptions& options);
+/// Of an activation between stages, one sample: ModelCost counts elements of 4 bytes.
+double edge_bytes(const ModelCost& model, const CostOptions& options);
 
 /// Model costs at the speed that was measured instead of counted: forward seconds of one sample on
 /// a device of `tflops`.

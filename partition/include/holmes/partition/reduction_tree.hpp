@@ -4,8 +4,10 @@
 // The tree depends on the job only, so that a sum has the same bits whoever computes which leaf.
 //
 // Nodes are numbered as in a heap: the root is 1, the children of n are 2n and 2n+1, leaf i of R
-// leaves is R + i. R is a power of two.
+// leaves is R + i. R is a power of two; plans that only a simulator sees may have fewer leaves, and
+// then the right end of the tree is missing.
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -16,7 +18,7 @@ namespace holmes::partition {
 using TreeNode = std::uint32_t;
 
 constexpr TreeNode leaf_node(std::uint32_t leaf_count, std::uint32_t leaf) {
-  return leaf_count + leaf;
+  return std::bit_ceil(leaf_count) + leaf;
 }
 constexpr TreeNode parent(TreeNode node) {
   return node / 2;

@@ -19,14 +19,15 @@
 namespace holmes::partition {
 
 /// How a strategy runs what it has planned: the baselines know one fabric for all that crosses
-/// hosts; megatron-lm sums gradients by all-reduce, megatron-deepspeed shards the optimizer without
-/// overlap.
+/// hosts and exchange in half precision by rings, as those systems do; megatron-lm sums gradients
+/// by all-reduce, megatron-deepspeed shards the optimizer without overlap. To compare placements
+/// alone, `base` has the same precision and collective.
 CostOptions execution_of(Strategy strategy, CostOptions base);
 
 struct SearchOptions {
   CostOptions cost;
-  PlanOptions plan;            ///< Degrees that are not 0 are kept; tensor is.
-  bool executable = true;      ///< Only schedules that training can run.
+  PlanOptions plan;        ///< Degrees that are not 0 are kept; tensor is; so is SplitRule::kEqual.
+  bool executable = true;  ///< Only schedules that training can run.
   bool any_recompute = false;  ///< More recompute where memory is short.
 };
 

@@ -36,7 +36,7 @@ struct SimulateOptions {
   CostOptions cost;
   std::uint32_t steps = 2;  ///< The first one fills the pipeline from nothing.
   std::vector<SpeedChange> changes;
-  bool record = false;  ///< Fill Simulation::events: for traces and pictures.
+  bool record = false;  ///< Fill events and transfers: for traces and pictures.
 };
 
 /// Where the time of one replica went in the last step; sum is the step's time.
@@ -57,8 +57,16 @@ struct ChannelUse {
   HostId host;           ///< kSend, kReceive.
   FabricId fabric;       ///< All but kLink.
   std::size_t link = 0;  ///< kLink.
+  bool forth = true;     ///< kTrunk, kLink: in which of the two directions.
   double bytes = 0;      ///< Of one step, the last.
   double busy_s = 0;     ///< The time that they take it, in that step.
+};
+
+/// One payload on its way through one channel; `channel.bytes` are its own.
+struct ChannelEvent {
+  ChannelUse channel;
+  double start_s = 0;
+  double end_s = 0;
 };
 
 struct SimulatedEvent {
@@ -88,12 +96,13 @@ struct SimulatedEvent {
 struct Simulation {
   double step_s = 0;  ///< From commit to commit; of a single step, from nothing to its end.
   double samples_per_s = 0;
-  double tflops_per_device = 0;        ///< By the paper's formula: 96-style FLOPs.
-  double model_tflops_per_device = 0;  ///< By those that are needed.
-  std::vector<double> commits_s;       ///< When each step was committed.
-  std::vector<DeviceTime> devices;     ///< By stage, then leaf order.
-  std::vector<ChannelUse> channels;    ///< Those that carried something.
-  std::vector<SimulatedEvent> events;  ///< In the order in which they were decided.
+  double tflops_per_device = 0;         ///< By the paper's formula: 96-style FLOPs.
+  double model_tflops_per_device = 0;   ///< By those that are needed.
+  std::vector<double> commits_s;        ///< When each step was committed.
+  std::vector<DeviceTime> devices;      ///< By stage, then leaf order.
+  std::vector<ChannelUse> channels;     ///< Those that carried something.
+  std::vector<SimulatedEvent> events;   ///< In the order in which they were decided.
+  std::vector<ChannelEvent> transfers;  ///< The same, with SimulateOptions::record.
 };
 
 /// The plan must be valid for the cluster and not empty. kInvalidArgument: absurd options.

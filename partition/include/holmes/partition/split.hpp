@@ -22,7 +22,7 @@ std::vector<std::uint32_t> split_by_speed(std::uint32_t blocks, std::span<const 
 
 /// Runs of leaves for `replicas` replicas, in leaf order. Equal where `replicas` divides
 /// `leaf_count`; else sizes differ by one and lie so that few partial sums must be sent.
-/// `leaf_count` is a power of two, 1 <= replicas <= leaf_count.
+/// 1 <= replicas <= leaf_count.
 std::vector<LeafRange> split_leaves(std::uint32_t leaf_count, std::uint32_t replicas);
 
 /// The same for replicas of unequal speed: the slowest replica (leaves / speed) is as fast as whole
