@@ -208,5 +208,48 @@ TEST_F(LoadJob, MissingThingsAreNamed) {
   expect_error(job("[cluster]\nfile = \"large.toml\"\n"), HasSubstr("at most"));
 }
 
+TEST_F(LoadJob, TheDemosTextIsMadeByTheDemo) {
+  const auto file = folder_.write("job.toml", "[data]\ntext = \"data/bible.txt\"\n");
+  expect_error(load_job({file, {}}), HasSubstr("scripts/demo"));
+  EXPECT_TRUE(load_job({file, {}, {}, false}));
+}
+
+TEST_F(LoadJob, OtherMachinesArePlannedButNotTrainedOn) {
+  const std::string fabric =
+      "[[fabric]]\nname = \"e\"\nkind = \"ethernet\"\ngbit_s = 1\nlatency_us = 9\n";
+  const auto job = [&](const std::string& host, const std::string& nic, bool trains) {
+    folder_.write("c.toml", fabric + "[[host]]\nname = \"h\"\n" + host +
+                                "[[host.device]]\n[[host.nic]]\nname = \"n\"\nfabric = \"e\"\n" +
+                                nic);
+    folder_.write("t.txt", "text");
+    return load_job({folder_.write("j.toml",
+                                   "[data]\ntext = \"t.txt\"\n[cluster]\nfile = "
+                                   "\"c.toml\"\n"),
+                     {},
+                     {},
+                     trains});
+  };
+  for (const char* here : {"127.0.0.1", "127.1.2.3", "localhost", "::1", "[::1]"}) {
+    const std::string line = std::string("address = \"") + here + "\"\n";
+    EXPECT_TRUE(job(line, line, true)) << here;
+  }
+  EXPECT_TRUE(job("", "", true));
+  for (const char* there : {"192.168.7.7", "10.0.0.1", "node7", "fe80::1", "128.0.0.1"}) {
+    const std::string line = std::string("address = \"") + there + "\"\n";
+    EXPECT_TRUE(job(line, line, false)) << there;
+    expect_error(job(line, "", true),
+                 AllOf(HasSubstr("c.toml:8: [[host]] address: '" + std::string(there)),
+                       HasSubstr("leave address out")));
+    expect_error(job("", line, true), HasSubstr("c.toml:12: [[host.nic]] address: "));
+  }
+}
+
+TEST(JobFile, AClusterFileIsCalledOne) {
+  for (const char* entry : {"fabric", "cluster", "host", "link"}) {
+    expect_error(parse("[[" + std::string(entry) + "]]\nname = \"x\"\n"),
+                 HasSubstr("belongs to a cluster file"));
+  }
+}
+
 }  // namespace
 }  // namespace holmes::actors

@@ -30,6 +30,7 @@ std::vector<std::string> all_keys() {
   std::string section;
   std::istringstream lines(describe_keys());
   for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("[[")) break;
     if (line.starts_with("[")) section = line.substr(1, line.find(']') - 1);
     if (line.starts_with("  ") && line[2] != ' ') {
       keys.push_back(section + "." + line.substr(2, line.find(' ', 2) - 2));
@@ -53,6 +54,44 @@ TEST(Keys, EachIsKnownToSetAndToFiles) {
     ASSERT_FALSE(by_set) << key;
     EXPECT_THAT(by_set.error().message(), HasSubstr("--set " + key + ": "));
     EXPECT_THAT(by_set.error().message(), ::testing::Not(HasSubstr("unknown")));
+  }
+}
+
+TEST(Keys, HelpListsTheClusterFilesToo) {
+  const std::string help = describe_keys();
+  for (const char* entry :
+       {"[[fabric]]", "[[cluster]]", "[[host]]", "[[host.device]]", "[[host.nic]]", "[[link]]"}) {
+    EXPECT_THAT(help, HasSubstr(entry));
+  }
+  EXPECT_THAT(help, HasSubstr("  near                  a list of device numbers; default all\n"));
+  EXPECT_THAT(help, HasSubstr("  latency_us            a number, 0 .. 1e+07; must be given\n"));
+}
+
+/// "host.nic" and its keys as the help lists them, with or without those that must be given.
+std::vector<std::pair<std::string, std::string>> cluster_keys_of_help() {
+  std::vector<std::pair<std::string, std::string>> keys;
+  std::string entry;
+  std::istringstream lines(describe_keys());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("[[")) entry = line.substr(2, line.find(']') - 2);
+    if (!entry.empty() && line.starts_with("  ") && line[2] != ' ')
+      keys.emplace_back(entry, line.substr(2, line.find(' ', 2) - 2));
+  }
+  return keys;
+}
+
+TEST(Keys, EachOfAClusterFileIsKnownToTheReader) {
+  const auto keys = cluster_keys_of_help();
+  EXPECT_EQ(keys.size(), 33U);
+  for (const auto& [entry, key] : keys) {
+    const std::string before =
+        "[[fabric]]\nname = \"f\"\nkind = \"roce\"\ngbit_s = 1\nlatency_us = 1\n[[host]]\n" +
+        std::string(entry == "host" ? "" : "name = \"h\"\n[[host.device]]\n");
+    const std::string own = (entry == "host" ? "" : "[[" + entry + "]]\n") +
+                            (key == "near" ? "name = \"n\"\nfabric = \"f\"\n" : "");
+    const auto cluster = parse_cluster(before + own + key + " = 1970-01-01\n", "c");
+    ASSERT_FALSE(cluster) << entry << " " << key;
+    EXPECT_THAT(cluster.error().message(), HasSubstr("[[" + entry + "]] " + key + ": wants "));
   }
 }
 

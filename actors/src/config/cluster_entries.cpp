@@ -2,10 +2,31 @@
 
 #include <algorithm>
 
+#include "config/cluster_keys.hpp"
+#include "holmes/base/assert.hpp"
 #include "holmes/base/suggest.hpp"
 #include "holmes/partition/cluster.hpp"
 
 namespace holmes::actors {
+namespace {
+
+/// Lists of numbers are read elsewhere, so that some of `children` are keys.
+bool are_documented(const Entry& entry, const std::vector<Field>& fields,
+                    const std::vector<std::string_view>& children) {
+  std::size_t known = 0;
+  for (const ClusterKey& key : cluster_keys()) {
+    if (key.entry != entry.section) continue;
+    const bool is_field = std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+      return field.name == key.name && field.required == key.default_text.empty();
+    });
+    if (is_field) ++known;
+    if (!is_field && std::find(children.begin(), children.end(), key.name) == children.end())
+      return false;
+  }
+  return known == fields.size();
+}
+
+}  // namespace
 
 Error Entry::invalid(int at, const std::string& what) const {
   return Error(ErrorCode::kInvalidArgument, place(*file, at) + ": " + what);
@@ -32,6 +53,8 @@ Error Entry::invalid(std::string_view key, const std::string& what) const {
 
 Status read_fields(const Entry& entry, const std::vector<Field>& fields,
                    const std::vector<std::string_view>& children) {
+  HOLMES_ASSERT(are_documented(entry, fields, children),
+                "the reader knows the documented keys of a cluster file");
   for (const Member& member : *entry.table) {
     if (std::find(children.begin(), children.end(), member.key) != children.end()) continue;
     const auto field = std::find_if(fields.begin(), fields.end(),

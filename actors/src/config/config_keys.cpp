@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "config/cluster_keys.hpp"
 #include "holmes/base/limits.hpp"
 #include "holmes/base/suggest.hpp"
 
@@ -493,7 +494,8 @@ std::string describe_keys() {
       if (key.section == section.name) text += key_text(key, defaults);
     }
   }
-  return text;
+  return "The job file\n\n" + text + "\nThe cluster file, which cluster.file names\n\n" +
+         describe_cluster_keys();
 }
 
 }  // namespace holmes::actors

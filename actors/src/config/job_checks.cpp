@@ -166,7 +166,11 @@ Status check_text(const Draft& draft) {
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
   if (!std::filesystem::exists(status)) {
-    return wrong("does not exist; paths in a job file are relative to its folder");
+    return wrong("does not exist; " +
+                 std::string(file.filename() == "bible.txt"
+                                 ? "scripts/demo (or scripts/demo --quick) makes this text; for "
+                                   "one of your own: --set data.text=FILE"
+                                 : "paths in a job file are relative to its folder"));
   }
   if (!std::filesystem::is_regular_file(status)) return wrong("is not a regular file");
   const auto size = std::filesystem::file_size(file, error);

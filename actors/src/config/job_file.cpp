@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "config/cluster_keys.hpp"
 #include "config/config_keys.hpp"
 #include "config/document.hpp"
 #include "config/job_checks.hpp"
+#include "config/local_hosts.hpp"
 #include "config/text_file.hpp"
 
 namespace holmes::actors {
@@ -44,11 +46,25 @@ Status read_section(const Section& section, const Table& table, const std::files
   return {};
 }
 
+/// [[fabric]], [[host]] and so on.
+bool is_cluster_entry(const Member& member) {
+  const auto entries = cluster_entries();
+  return std::holds_alternative<Array>(member.node.value) &&
+         std::any_of(entries.begin(), entries.end(),
+                     [&](const ClusterEntry& entry) { return entry.name == member.key; });
+}
+
 Status read_file(const Table& root, const std::filesystem::path& folder, Draft& draft) {
   for (const Member& member : root) {
     const std::string at = place(draft.file, member.line);
     const auto* table = std::get_if<Table>(&member.node.value);
     const Section* section = find_section(member.key);
+    if (is_cluster_entry(member)) {
+      return invalid(at, "[[" + member.key +
+                             "]] belongs to a cluster file, but a job file was expected; a job "
+                             "names its cluster file: [cluster] file = \"...\", or --set "
+                             "cluster.file=...");
+    }
     if (section == nullptr) {
       for (const Key& key : config_keys()) {
         if (table == nullptr && key.name == member.key) {
@@ -84,6 +100,12 @@ Status apply_override(const std::string& text, Draft& draft) {
   if (!status) return invalid(at, status.error().message());
   draft.places[full_name(*key)] = at;
   return {};
+}
+
+/// What only training asks for.
+Status check_trainable(const Draft& draft) {
+  HOLMES_TRY(check_text(draft));
+  return draft.cluster_file.empty() ? Status{} : check_hosts_are_local(draft.cluster_file);
 }
 
 partition::Cluster one_host() {
@@ -148,7 +170,7 @@ Result<JobConfig> load_job(const ConfigSource& source) {
   HOLMES_TRY_ASSIGN(const std::string text, read_text_file(source.file));
   HOLMES_TRY_ASSIGN(Draft draft, read_job(text, source.file.string(), source.overrides,
                                           source.file.parent_path(), source.nccl));
-  if (source.needs_text) HOLMES_TRY(check_text(draft));
+  if (source.needs_text) HOLMES_TRY(check_trainable(draft));
   return std::move(draft.job);
 }
 
