@@ -11,9 +11,8 @@
 namespace holmes::model {
 namespace {
 
-constexpr std::string_view kWhiteSpace =
-    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a})"
-    R"(\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+constexpr std::string_view kWhiteSpace = R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a})"
+                                         R"(\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 
 /// The same expression with \s and, outside of brackets, \S spelled out.
 std::string spelled_out(std::string_view pattern) {
