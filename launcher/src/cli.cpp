@@ -1,11 +1,14 @@
 #include "cli.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "exit_codes.hpp"
+#include "failure.hpp"
 #include "holmes/base/suggest.hpp"
 
 namespace holmes::launcher {
@@ -29,6 +32,23 @@ struct Parsed {
   std::string log_level;
   LogOptions log;
 };
+
+/// CLI11 reads "" as 0 and -1 as the largest number.
+template <class T>
+CLI::Option* add_number(CLI::App& app, const char* name, T& target, const char* help, T least = 0,
+                        T most = std::numeric_limits<T>::max()) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    T value{};
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc{} && stop == end && value >= least && value <= most) return "";
+    std::ostringstream wanted;
+    wanted << (std::is_integral_v<T> ? "wants a whole number, " : "wants a number, ") << least
+           << " .. " << most << ", not '" << text << "'";
+    return wanted.str();
+  };
+  return app.add_option(name, target, help)->check(check);
+}
 
 void add_log_options(CLI::App& app, Parsed& parsed) {
   app.add_flag("--log-json", parsed.log.json, "Write log lines as JSON");
@@ -138,15 +158,13 @@ CLI::App* add_generate(CLI::App& app, Parsed& parsed) {
                    "A checkpoint, or a run folder: its newest one")
       ->required();
   generate->add_option("--prompt", command.prompt, "The text to continue")->required();
-  generate->add_option("--tokens", command.tokens, "Tokens to write")->capture_default_str();
-  generate
-      ->add_option("--temperature", command.temperature,
-                   "0: always the likeliest token; 1: as the model says")
-      ->check(CLI::Range(0.0, 100.0))
+  add_number(*generate, "--tokens", command.tokens, "Tokens to write")->capture_default_str();
+  add_number(*generate, "--temperature", command.temperature,
+             "0: always the likeliest token; 1: as the model says", 0.0, 100.0)
       ->capture_default_str();
-  generate->add_option("--top-k", command.top_k, "Choose among so many tokens; 0: among all")
+  add_number(*generate, "--top-k", command.top_k, "Choose among so many tokens; 0: among all")
       ->capture_default_str();
-  generate->add_option("--seed", command.seed, "Seed of the choice")->capture_default_str();
+  add_number(*generate, "--seed", command.seed, "Seed of the choice")->capture_default_str();
   add_log_options(*generate, parsed);
   return generate;
 }
@@ -157,17 +175,16 @@ CLI::App* add_bench(CLI::App& app, Parsed& parsed) {
   bench->add_option("what", command.what, "p2p, allreduce or reduce-scatter")
       ->check(CLI::IsMember({"p2p", "allreduce", "reduce-scatter"}))
       ->required();
-  bench->add_option("--ranks", command.ranks, "Processes that take part")->capture_default_str();
-  bench->add_option("--bytes", command.bytes, "Bytes of each operation")->capture_default_str();
+  add_number(*bench, "--ranks", command.ranks, "Processes that take part")->capture_default_str();
+  add_number(*bench, "--bytes", command.bytes, "Bytes of each operation")->capture_default_str();
   bench->add_option("--transport", command.transport, "tcp")->capture_default_str();
   bench->add_option("--algorithm", command.algorithm, "auto, ring, direct or doubling")
       ->check(CLI::IsMember({"auto", "ring", "direct", "doubling"}))
       ->capture_default_str();
-  bench->add_option("--bulk-sockets", command.bulk_sockets, "Sockets that bulk is striped over")
-      ->check(CLI::Range(1, 16))
+  add_number(*bench, "--bulk-sockets", command.bulk_sockets, "Sockets that bulk is striped over",
+             1U, 16U)
       ->capture_default_str();
-  bench->add_option("--seconds", command.seconds, "Time for each measurement")
-      ->check(CLI::Range(0.01, 600.0))
+  add_number(*bench, "--seconds", command.seconds, "Time for each measurement", 0.01, 600.0)
       ->capture_default_str();
   bench->add_flag("--busy-poll", command.busy_poll,
                   "Never sleep: the least latency, for a core of each rank");
@@ -178,7 +195,7 @@ CLI::App* add_bench(CLI::App& app, Parsed& parsed) {
 
 CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
   auto* agent = app.add_subcommand("agent", "Serve one host of a job; started by holmes train");
-  agent->add_option("--host", parsed.agent_host, "Index of the host in the cluster")->required();
+  add_number(*agent, "--host", parsed.agent_host, "Index of the host in the cluster")->required();
   agent->add_option("--job", parsed.agent.invitation.job, "Identity of the job")->required();
   agent->add_option("--coordinator", parsed.agent.invitation.coordinator, "ADDRESS:PORT")
       ->required();
@@ -218,7 +235,39 @@ Finished from_cli11(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream err;
   const bool asked = app.exit(error, out, err) == 0;  // help or version
   if (asked) return {kExitDone, out.str(), ""};
-  return {kExitUsage, "", "holmes: " + err.str()};
+  const auto commands = app.get_subcommands();
+  return usage_error(error.what(), commands.empty() ? "" : commands.front()->get_name());
+}
+
+/// Who reads JSON is told in JSON too.
+Finished with_json(Finished finished, const std::vector<std::string>& arguments) {
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  if (json && !finished.error.empty())
+    finished.output = error_json(to_string(ErrorCode::kInvalidArgument), finished.error);
+  return finished;
+}
+
+/// CLI11 takes "--prompt=" for "--prompt" and the next word for its value: an empty value has to
+/// be a word of its own.
+std::vector<std::string> with_empty_values(const CLI::App& app,
+                                           const std::vector<std::string>& arguments) {
+  const auto takes_value = [&](const std::string& name) {
+    for (const auto* command : app.get_subcommands({}))
+      if (const auto* option = command->get_option_no_throw(name); option != nullptr)
+        return option->get_items_expected_min() > 0;
+    return false;
+  };
+  std::vector<std::string> result;
+  for (const auto& argument : arguments) {
+    const std::string name = argument.substr(0, argument.size() - (argument.empty() ? 0 : 1));
+    const bool empty_value = argument.starts_with("--") && argument.find('=') == name.size();
+    if (!empty_value || !takes_value(name)) {
+      result.push_back(argument);
+      continue;
+    }
+    result.insert(result.end(), {name, ""});
+  }
+  return result;
 }
 
 }  // namespace
@@ -236,23 +285,27 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   const auto* bench = add_bench(app, parsed);
   add_agent(app, parsed);
   try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    app.parse(reversed);  // CLI11 takes them last first
+    auto words = with_empty_values(app, arguments);
+    std::reverse(words.begin(), words.end());
+    app.parse(words);  // CLI11 takes them last first
   } catch (const CLI::ParseError& error) {
-    return {from_cli11(app, error), {}};
+    return {with_json(from_cli11(app, error), arguments), {}};
   }
-  if (app.get_subcommands().empty()) return {usage_error("which command?", ""), {}};
+  const auto usage = [&](const char* what, const char* command) {
+    return CommandLine{with_json(usage_error(what, command), arguments), parsed.log};
+  };
+  if (app.get_subcommands().empty()) return usage("which command?", "");
   // Agents log to files, where more is welcome than on the console of whoever trains.
   parsed.log.level = *parse_log_level(!parsed.log_level.empty()
                                           ? parsed.log_level
                                           : (app.got_subcommand("agent") ? "info" : "warning"));
   if (train->parsed()) {
     if (parsed.keys) return {ShowKeysCommand{}, parsed.log};
-    if (parsed.train.job.empty()) return {usage_error("which job file?", "train"), parsed.log};
+    if (parsed.train.job.empty()) return usage("which job file?", "train");
     return {parsed.train, parsed.log};
   }
   if (plan->parsed()) {
-    if (parsed.plan.job.empty()) return {usage_error("which job file?", "plan"), parsed.log};
+    if (parsed.plan.job.empty()) return usage("which job file?", "plan");
     return {parsed.plan, parsed.log};
   }
   if (simulate->parsed()) {

@@ -6,22 +6,22 @@
 #include <nlohmann/json.hpp>
 
 #include "exit_codes.hpp"
+#include "failure.hpp"
 #include "holmes/actors/job_config.hpp"
 #include "holmes/model/checkpoint.hpp"
 #include "holmes/model/generate.hpp"
 #include "holmes/partition/plan.hpp"
 #include "holmes/partition/plan_json.hpp"
 #include "holmes/partition/search.hpp"
+#include "printable.hpp"
 #include "simulate_report.hpp"
 
 namespace holmes::launcher {
 namespace fs = std::filesystem;
 namespace {
 
-int finish(const Status& status, Console& console) {
-  if (status) return kExitDone;
-  console.log("holmes: " + status.error().message());
-  return exit_code(status.error().code());
+int finish(const Status& status, Console& console, bool json = false) {
+  return status ? kExitDone : report_failure(status.error(), console, json);
 }
 
 std::string text(const char* format, double value) {
@@ -51,25 +51,34 @@ std::string predicted_text(const partition::Searched& found,
   return result;
 }
 
+/// Messages may quote any bytes; what is no UTF-8 is replaced.
+std::string written(const nlohmann::ordered_json& object) {
+  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+nlohmann::ordered_json figures(const partition::Simulation& predicted) {
+  return {{"step_s", predicted.step_s},
+          {"samples_per_s", predicted.samples_per_s},
+          {"tflops_per_device", predicted.tflops_per_device}};
+}
+
 std::string predicted_json(const partition::Searched& found, const actors::JobConfig& job,
                            const partition::MemoryShort& tightest) {
   auto object = nlohmann::ordered_json::parse(to_json(found.plan, job.cluster));
   object["memory_gib_per_device"] = tightest.use.total() / kGib;
-  object["predicted"] = {{"step_s", found.predicted.step_s},
-                         {"samples_per_s", found.predicted.samples_per_s},
-                         {"tflops_per_device", found.predicted.tflops_per_device}};
-  return object.dump(2) + "\n";
+  object["predicted"] = figures(found.predicted);
+  return written(object);
 }
 
-/// One line for each strategy; those that cannot plan say why.
-Status compare(const actors::JobConfig& job, const Ablations& ablations, Console& console) {
+struct Compared {
+  partition::Strategy strategy;
+  Result<partition::Searched> found;
+};
+
+std::string compared_text(const std::vector<Compared>& all, const partition::CostOptions& cost) {
   std::string table = "strategy              step s  samples/s  TFLOPS/device  stages\n";
-  for (int i = 0; i <= static_cast<int>(partition::kStrategyLast); ++i) {
-    auto options = search_options(job, ablations);
-    options.plan.strategy = static_cast<partition::Strategy>(i);
-    const auto found =
-        partition::predict(job.cluster, actors::model_cost(job), job.train.shape, options);
-    std::string line(to_string(options.plan.strategy));
+  for (const auto& [strategy, found] : all) {
+    std::string line(to_string(strategy));
     line.resize(20, ' ');
     if (found)
       line += text("%8.4g", found->predicted.step_s) +
@@ -77,24 +86,53 @@ Status compare(const actors::JobConfig& job, const Ablations& ablations, Console
               text("  %13.4g", found->predicted.tflops_per_device) +
               text("  %6.0f", static_cast<double>(found->plan.stages.size()));
     else
-      line += "  " + found.error().message();
+      line += "  " + printable(found.error().message());
     table += line + "\n";
   }
-  if (job.cost.exact || job.cost.element_bytes != 2)
+  if (cost.exact || cost.element_bytes != 2)
     table +=
         "The baselines exchange in half precision by rings, the others as this job does; to "
         "compare "
         "placements alone: --set cost.element_bytes=2 --set cost.exact=false --set "
         "cost.collective=ring\n";
-  if (const auto note = calibration_note(job.cost); !note.empty()) table += note + "\n";
-  console.print(table);
-  return {};
+  if (const auto note = calibration_note(cost); !note.empty()) table += note + "\n";
+  return table;
+}
+
+std::string compared_json(const std::vector<Compared>& all) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [strategy, found] : all) {
+    nlohmann::ordered_json row{{"strategy", to_string(strategy)}};
+    if (found) {
+      row.update(figures(found->predicted));
+      row["stages"] = found->plan.stages.size();
+    } else {
+      row["error"] = found.error().message();
+    }
+    list.push_back(std::move(row));
+  }
+  return written({{"strategies", std::move(list)}});
+}
+
+/// One line for each strategy; those that cannot plan say why.
+void compare(const actors::JobConfig& job, const PlanCommand& command, Console& console) {
+  std::vector<Compared> all;
+  for (int i = 0; i <= static_cast<int>(partition::kStrategyLast); ++i) {
+    auto options = search_options(job, command.ablations);
+    options.plan.strategy = static_cast<partition::Strategy>(i);
+    all.push_back({options.plan.strategy, partition::predict(job.cluster, actors::model_cost(job),
+                                                             job.train.shape, options)});
+  }
+  console.print(command.json ? compared_json(all) : compared_text(all, job.cost));
 }
 
 Status try_show_plan(const PlanCommand& command, Console& console) {
   HOLMES_TRY_ASSIGN(const auto job,
                     actors::load_job({command.job, command.overrides, command.nccl, false}));
-  if (command.compare) return compare(job, command.ablations, console);
+  if (command.compare) {
+    compare(job, command, console);
+    return {};
+  }
   const auto model = actors::model_cost(job);
   const auto options = search_options(job, command.ablations);
   HOLMES_TRY_ASSIGN(const auto found,
@@ -120,7 +158,7 @@ Status try_generate(const GenerateCommand& command, Console& console) {
         if (!begun) console.stream(command.prompt);
         begun = true;
         console.stream(text);
-        return true;
+        return console.output_error() == 0;  // nobody reads what would follow
       });
   if (begun) console.stream("\n");
   return status;
@@ -140,7 +178,7 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
 }
 
 int show_plan(const PlanCommand& command, Console& console) {
-  return finish(try_show_plan(command, console), console);
+  return finish(try_show_plan(command, console), console, command.json);
 }
 
 int generate(const GenerateCommand& command, Console& console) {

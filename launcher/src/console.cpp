@@ -2,18 +2,27 @@
 
 #include <cerrno>
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace holmes::launcher {
 
-void write_all(int descriptor, std::string_view text) {
+int write_all(int descriptor, std::string_view text) {
+  constexpr int kTickMs = 1'000;
   while (!text.empty()) {
     const auto written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
+    if (written < 0 && errno == EAGAIN) {
+      // Whoever shares the terminal or pipe may have made it non-blocking.
+      pollfd watched{descriptor, POLLOUT, 0};
+      ::poll(&watched, 1, kTickMs);
+      continue;
+    }
+    if (written <= 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return 0;
 }
 
 void Console::write_in_background(BackgroundWriter::Bounds bounds) {
@@ -33,7 +42,11 @@ void Console::finish(std::chrono::milliseconds deadline) {
 }
 
 void Console::put(int descriptor, std::string text, bool droppable) {
-  if (!out_) return write_all(descriptor, text);
+  if (!out_) {
+    const int error = write_all(descriptor, text);
+    if (descriptor == descriptors_.out && output_error_ == 0) output_error_ = error;
+    return;
+  }
   // Beside a live block lines must keep their order, whichever stream they are for.
   const bool ordered = descriptor == descriptors_.out || !block_.empty();
   (ordered ? out_ : error_)->write(descriptor, std::move(text), droppable);
@@ -66,6 +79,11 @@ void Console::show(std::vector<std::string> block) {
 void Console::leave() {
   const std::lock_guard lock(mutex_);
   block_.clear();
+}
+
+int Console::output_error() const {
+  const std::lock_guard lock(mutex_);
+  return output_error_;
 }
 
 int Console::columns() const {

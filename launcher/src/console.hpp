@@ -45,6 +45,10 @@ class Console {
   /// Leaves the block as it stands; what follows goes below it.
   void leave();
 
+  /// errno of the first write to stdout that failed, else 0; unknown of what is written in the
+  /// background, where a reader who is gone must not stop a run.
+  int output_error() const;
+
   /// Columns of the terminal that is stdout; 0 where it is none.
   int columns() const;
 
@@ -55,14 +59,15 @@ class Console {
   std::string block_text() const;
 
   const Descriptors descriptors_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  int output_error_ = 0;
   std::vector<std::string> block_;
   // Two, so that a full stdout does not silence stderr.
   std::unique_ptr<BackgroundWriter> out_;
   std::unique_ptr<BackgroundWriter> error_;
 };
 
-/// Writes all of `text`; errors are ignored, since a console that is gone must not stop a run.
-void write_all(int descriptor, std::string_view text);
+/// Writes all of `text`, waiting for room; returns errno where that fails, else 0.
+int write_all(int descriptor, std::string_view text);
 
 }  // namespace holmes::launcher

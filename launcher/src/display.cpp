@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "event_json.hpp"
+#include "printable.hpp"
 
 namespace holmes::launcher {
 namespace {
@@ -34,7 +35,7 @@ Display::Display(Console& console, const Clock& clock, DisplayOptions options)
 
 void Display::on_event(const actors::Event& event) {
   if (const auto* incident = std::get_if<actors::Incident>(&event))
-    console_.log("holmes: " + to_string(*incident));
+    console_.log("holmes: " + printable(to_string(*incident)));
   if (options_.mode == DisplayMode::kJson) {
     console_.print(event_json(event, options_.cluster));
     return;
@@ -46,7 +47,7 @@ void Display::on_event(const actors::Event& event) {
 
 void Display::announce(const actors::Event& event) {
   const std::string text = announcement(event);
-  if (!text.empty()) console_.print(text);
+  if (!text.empty()) console_.print(printable(text));
 }
 
 void Display::advance(const actors::Event& event) {

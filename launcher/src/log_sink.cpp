@@ -7,6 +7,8 @@
 #include <spdlog/sinks/base_sink.h>
 #include <nlohmann/json.hpp>
 
+#include "printable.hpp"
+
 namespace holmes::launcher {
 namespace {
 
@@ -67,7 +69,7 @@ class SpdlogSink final : public LogSink {
   static std::string as_text(LogLevel level, std::string_view component, std::string_view message) {
     std::string name(to_string(level));
     name.resize(8, ' ');
-    return name + std::string(component) + ": " + std::string(message);
+    return name + printable(component) + ": " + printable(message);
   }
 
   static std::string as_json(LogLevel level, std::string_view component, std::string_view message) {

@@ -12,8 +12,10 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "exit_codes.hpp"
+#include "failure.hpp"
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
+#include "printable.hpp"
 #include "signals.hpp"
 #include "simulate.hpp"
 #include "train.hpp"
@@ -54,8 +56,8 @@ struct Program {
 
   int operator()(const Finished& finished) const {
     if (!finished.output.empty()) console.print(finished.output);
-    if (!finished.error.empty()) console.log(finished.error);
-    return finished.exit_code;
+    if (!finished.error.empty()) console.log(printable(finished.error));
+    return whole(finished.exit_code);
   }
   int operator()(TrainCommand command) const {
     command.nccl = nccl_overrides();
@@ -70,29 +72,38 @@ struct Program {
     console.finish(code == kExitDone ? kReaderDone : kReaderStopped);
     return code;
   }
-  int operator()(const ShowKeysCommand&) const { return show_keys(console); }
+  int operator()(const ShowKeysCommand&) const { return whole(show_keys(console)); }
   int operator()(PlanCommand command) const {
     command.nccl = nccl_overrides();
-    return show_plan(command, console);
+    return whole(show_plan(command, console));
   }
   int operator()(SimulateCommand command) const {
     command.nccl = nccl_overrides();
-    return simulate(command, console);
+    return whole(simulate(command, console));
   }
-  int operator()(const GenerateCommand& command) const { return generate(command, console); }
-  int operator()(const BenchCommand& command) const { return bench(command, console); }
+  int operator()(const GenerateCommand& command) const { return whole(generate(command, console)); }
+  int operator()(const BenchCommand& command) const { return whole(bench(command, console)); }
   int operator()(const AgentCommand& command) const {
     ignore_write_signals();
     return actors::run_agent({command.invitation, Logger(sink, "agent")});
   }
+
+ private:
+  /// Results that did not arrive are no success.
+  int whole(int code) const {
+    if (code != kExitDone || console.output_error() == 0) return code;
+    return report_failure(system_error("cannot write the result to stdout", console.output_error()),
+                          console);
+  }
 };
 
 /// A file or socket that took the number of a closed standard stream would be written into.
+/// Writing to what is opened here is an error, as it is without.
 void open_standard_streams() {
   for (int descriptor : {0, 1, 2})
     if (::fcntl(descriptor, F_GETFD) < 0) {
       // The lowest free number is taken, which is this one.
-      [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR);
+      [[maybe_unused]] const int opened = ::open("/dev/null", O_RDONLY);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "gzip_bound.hpp"
 #include "holmes/base/units.hpp"
 #include "holmes/model/data.hpp"
+#include "printable.hpp"
 #include "progress.hpp"
 
 namespace holmes::launcher {
@@ -51,7 +52,7 @@ std::string summary_text(const Summary& summary) {
     text +=
         fmt::format("gzip -9 needs   {:.4f} nats per byte for the same text\n", *summary.gzip_nats);
   if (!summary.checkpoint.empty())
-    text += fmt::format("checkpoint      {}\n", summary.checkpoint.string());
+    text += fmt::format("checkpoint      {}\n", printable(summary.checkpoint.string()));
   text += fmt::format("{} after {}", outcome_name(summary.outcome),
                       human_duration(seconds(summary.duration)));
   return text;

@@ -7,6 +7,7 @@
 
 #include "display.hpp"
 #include "exit_codes.hpp"
+#include "failure.hpp"
 #include "holmes/partition/plan_json.hpp"
 #include "local_processes.hpp"
 #include "metrics.hpp"
@@ -84,11 +85,6 @@ class StopRequest {
   actors::Session* session_ = nullptr;
   bool asked_ = false;
 };
-
-int fail(Console& console, const Error& error) {
-  console.log("holmes: " + error.message());
-  return exit_code(error.code());
-}
 
 RunStart run_start(const TrainCommand& command) {
   if (command.resume) return RunStart::kResume;
@@ -185,13 +181,13 @@ Summary summarise(const EventSink& events, const actors::JobConfig& job, actors:
 int train(const TrainCommand& command, const TrainServices& services) {
   const TimePoint start = services.clock.now();
   const auto job = services.load_job({command.job, command.overrides, command.nccl});
-  if (!job) return fail(services.console, job.error());
+  if (!job) return report_failure(job.error(), services.console, command.json);
   const auto folder = RunFolder::open(job->run.folder, run_start(command));
-  if (!folder) return fail(services.console, folder.error());
+  if (!folder) return report_failure(folder.error(), services.console, command.json);
   Display display(services.console, services.clock, display_options(command, services, *job));
   EventSink events(*folder, *job, display, services.log);
   const auto outcome = run_session(command, *job, *folder, events, services);
-  if (!outcome) return fail(services.console, outcome.error());
+  if (!outcome) return report_failure(outcome.error(), services.console, command.json);
   release_stop_signals();
   display.end();
   Summary summary = summarise(events, *job, *outcome);

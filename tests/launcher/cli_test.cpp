@@ -106,6 +106,39 @@ TEST(CommandLine, WrongUsageExits2AndNamesIt) {
   }
 }
 
+TEST(CommandLine, NumbersAreWholeInRangeAndThere) {
+  for (const char* option : {"--tokens", "--top-k", "--seed", "--temperature"})
+    for (const char* value :
+         {"", "-1", "x", "1x", " 1", "0x10", "nan", "inf", "99999999999999999999"}) {
+      const auto finished =
+          parsed<Finished>({"generate", "--checkpoint", "a", "--prompt", "x", option, value});
+      EXPECT_EQ(finished.exit_code, 2) << option << " " << value;
+      EXPECT_THAT(finished.error, HasSubstr(std::string(option) + ": wants a "));
+      EXPECT_THAT(finished.error, testing::Not(HasSubstr("\n")));
+    }
+  const auto most = parsed<GenerateCommand>({"generate", "--checkpoint", "a", "--prompt", "x",
+                                             "--seed", "18446744073709551615", "--tokens", "0"});
+  EXPECT_EQ(most.seed, 18446744073709551615U);
+  EXPECT_EQ(most.tokens, 0U);
+}
+
+TEST(CommandLine, AnEmptyValueAfterEqualsIsAValue) {
+  const auto command =
+      parsed<GenerateCommand>({"generate", "--checkpoint", "a", "--prompt=", "--tokens", "3"});
+  EXPECT_EQ(command.prompt, "");
+  EXPECT_EQ(command.tokens, 3U);
+}
+
+TEST(CommandLine, WhoReadsJsonIsToldInJson) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"plan", "--json"},
+                                                    {"train", "a", "--json", "--rseume"},
+                                                    {"bench", "--json", "alltoall"}}) {
+    const auto finished = parsed<Finished>(arguments);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_THAT(finished.output, HasSubstr(R"({"event":"error","code":"invalid_argument")"));
+  }
+}
+
 TEST(CommandLine, HelpAndVersionGoToStdout) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
                                                     {"train", "--help"},

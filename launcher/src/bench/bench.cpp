@@ -8,6 +8,7 @@
 
 #include "bench/work.hpp"
 #include "exit_codes.hpp"
+#include "failure.hpp"
 #include "holmes/base/units.hpp"
 
 namespace holmes::launcher {
@@ -114,10 +115,7 @@ std::string table(const nlohmann::ordered_json& json) {
 
 int bench(const BenchCommand& command, Console& console) {
   const auto result = run(command);
-  if (!result) {
-    console.log("holmes: " + result.error().message());
-    return exit_code(result.error().code());
-  }
+  if (!result) return report_failure(result.error(), console, command.json);
   console.print(command.json ? result->dump() : table(*result));
   return kExitDone;
 }

@@ -1,0 +1,14 @@
+#pragma once
+
+// Text of unknown origin (arguments, file names, bytes of a peer) made fit for a terminal and for
+// one line of a log.
+
+#include <string>
+#include <string_view>
+
+namespace holmes::launcher {
+
+/// `text` with control characters and bytes that are not UTF-8 written as \n, \t, \x1b and so on.
+std::string printable(std::string_view text);
+
+}  // namespace holmes::launcher
