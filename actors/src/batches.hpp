@@ -8,6 +8,7 @@
 #include <string>
 
 #include "holmes/base/ids.hpp"
+#include "holmes/base/result.hpp"
 
 namespace holmes::actors {
 
@@ -20,6 +21,8 @@ class BatchSource {
                              std::span<std::int32_t> targets) const = 0;
   virtual void fill_validation(std::uint32_t index, std::span<std::int32_t> tokens,
                                std::span<std::int32_t> targets) const = 0;
+  /// That it still gives what it gave at first; to be asked before and after a fill.
+  virtual Status unchanged() const { return {}; }
   /// Of all it can give: two sources are alike only if this is equal.
   virtual const std::string& data_hash() const = 0;
 };

@@ -27,6 +27,8 @@ struct Stage::Job {
   bool clear_gradients = false;
   Buffer output;  // forward: the layer's output; backward: the gradient of its input
   float loss = 0;
+  std::function<Status()> read_tokens;  // empty: another layer reads them
+  Status tokens;                        // what reading them came to
 };
 
 Stage::Stage(caf::actor_system& system, Executor& executor, Logger log, StageSpec spec,
@@ -184,19 +186,23 @@ bool Stage::acquire_tokens(Flight& flight) {
 }
 
 /// Reads the running pass's tokens, on the device's queue: the text may still be on the disk.
-std::function<void()> Stage::token_reader(Flight& flight) {
-  if (!flight.tokens) return [] {};
+std::function<Status()> Stage::token_reader(Flight& flight) {
+  if (!flight.tokens) return [] { return Status(); };
   const auto micro_batch = program_[position_].micro_batch;
   const auto tokens = flight.tokens.mutable_as<std::int32_t>();
   const auto targets = flight.targets.mutable_as<std::int32_t>();
   const auto& batches = resources_.batches;
   if (program_[position_].kind == PassKind::kValidate)
     return [&batches, tokens, targets,
-            index = micro_batch.value() - routes_->plan().job.micro_batch_count()] {
+            index = micro_batch.value() - routes_->plan().job.micro_batch_count()]() -> Status {
+      HOLMES_TRY(batches.unchanged());
       batches.fill_validation(index, tokens, targets);
+      return batches.unchanged();
     };
-  return [&batches, tokens, targets, micro_batch, step = step_] {
+  return [&batches, tokens, targets, micro_batch, step = step_]() -> Status {
+    HOLMES_TRY(batches.unchanged());
     batches.fill_training(step, micro_batch, tokens, targets);
+    return batches.unchanged();
   };
 }
 
@@ -229,14 +235,15 @@ void Stage::run_forward() {
   args.tokens = ints(flight.tokens);
   args.targets = ints(flight.targets);
   args.loss = &job->loss;
-  const auto read_tokens = slot_ == 0 ? token_reader(flight) : [] {};
-  submit(job, layer.forward_flops(), [&layer, args, read_tokens] {
-    read_tokens();
-    layer.forward(args);
+  if (slot_ == 0) job->read_tokens = token_reader(flight);
+  submit(job, layer.forward_flops(), [&layer, args, &read = *job] {
+    if (read.read_tokens) read.tokens = read.read_tokens();
+    if (read.tokens) layer.forward(args);
   });
 }
 
 void Stage::forward_done(Job& job) {
+  if (!job.tokens) return fail("reading the text", job.tokens.error());
   Flight& flight = *job.flight;
   if (program_[position_].kind == PassKind::kValidate) {
     flight.stashes[job.slot] = {};

@@ -88,7 +88,7 @@ class Stage final : public ExecutorActor {
   bool receive_input(Flight& flight);
   bool receive_gradient(Flight& flight);
   bool acquire_tokens(Flight& flight);
-  std::function<void()> token_reader(Flight& flight);
+  std::function<Status()> token_reader(Flight& flight);
   void run_forward();
   void run_backward();
   void submit(std::shared_ptr<Job> job, double flops, std::function<void()> work);

@@ -24,6 +24,7 @@ class TextBatches final : public BatchSource {
                        std::span<std::int32_t> targets) const override {
     model::fill_validation_micro_batch(*text_, validation_, MicroBatch(index), tokens, targets);
   }
+  Status unchanged() const override { return text_->unchanged(); }
   const std::string& data_hash() const override { return text_->hash(); }
 
  private:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "data/content_hash.hpp"
@@ -11,8 +12,12 @@ namespace {
 
 class ByteText final : public TokenFile {
  public:
+  /// `file` is watched.
   ByteText(MappedFile file, std::string name)
-      : file_(std::move(file)), name_(std::move(name)), hash_(content_hash(file_.bytes())) {}
+      : file_(std::move(file)),
+        name_(std::move(name)),
+        modified_ns_(file_.stamp().modified_ns),
+        hash_(content_hash(file_.bytes())) {}
 
   std::uint64_t token_count() const override { return file_.bytes().size(); }
 
@@ -28,9 +33,26 @@ class ByteText final : public TokenFile {
   const std::string& hash() const override { return hash_; }
   const std::string& name() const override { return name_; }
 
+  Status unchanged() const override {
+    const auto stamp = file_.stamp();
+    const std::uint64_t bytes = file_.bytes().size();
+    if (stamp.bytes >= bytes && stamp.modified_ns == modified_ns_.load()) return {};
+    // Touched, or added to: what is mapped may be what it was.
+    if (stamp.bytes >= bytes && content_hash(file_.bytes()) == hash_) {
+      modified_ns_.store(stamp.modified_ns);
+      return {};
+    }
+    return Error(ErrorCode::kInvalidArgument,
+                 "text file " + name_ + " was changed while the job trained on it (it had " +
+                     std::to_string(bytes) + " bytes, it has " + std::to_string(stamp.bytes) +
+                     "); put the old text back and continue with --resume");
+  }
+
  private:
   MappedFile file_;
   std::string name_;
+  // When the file was last found to be as it was: several threads may look.
+  mutable std::atomic<std::int64_t> modified_ns_;
   std::string hash_;
 };
 
@@ -47,6 +69,7 @@ Result<std::unique_ptr<TokenFile>> open_byte_text(const std::filesystem::path& t
     return Error(ErrorCode::kInvalidArgument,
                  "text file " + text.string() + " is empty; there is nothing to learn from");
   }
+  HOLMES_TRY(file->watch(text));
   return std::unique_ptr<TokenFile>(std::make_unique<ByteText>(*std::move(file), text.string()));
 }
 

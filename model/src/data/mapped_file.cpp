@@ -31,7 +31,8 @@ class OpenFile {
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path, std::string_view what) {
   const std::string name = std::string(what) + " " + path.string();
-  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: a pipe that nobody writes to would hold us for ever.
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const int why = errno;
     if (why == ENOENT || why == ENOTDIR) {
@@ -54,14 +55,31 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, std::stri
   return MappedFile({static_cast<const std::byte*>(memory), size});
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+Status MappedFile::watch(const std::filesystem::path& path) {
+  watched_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (watched_ < 0) return system_error("cannot read " + path.string(), errno);
+  return {};
+}
+
+MappedFile::Stamp MappedFile::stamp() const {
+  struct stat facts {};
+  if (::fstat(watched_, &facts) != 0) return {};
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  return {static_cast<std::uint64_t>(facts.st_size),
+          facts.st_mtim.tv_sec * kNsPerSecond + facts.st_mtim.tv_nsec};
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})), watched_(std::exchange(other.watched_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(bytes_, other.bytes_);
+  std::swap(watched_, other.watched_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  if (watched_ >= 0) ::close(watched_);
   if (bytes_.empty()) return;
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }

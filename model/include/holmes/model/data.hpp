@@ -27,6 +27,9 @@ class TokenFile {
   virtual const std::string& hash() const = 0;
   /// The path, for messages.
   virtual const std::string& name() const = 0;
+  /// That the file still has what it had when it was opened; cheap. To be asked before and after
+  /// reads: those of a file that was cut short may end the process.
+  virtual Status unchanged() const = 0;
 };
 
 /// Opens `text` as bytes, one token each (vocabulary 256). kInvalidArgument when missing or empty.
