@@ -14,6 +14,7 @@
 #include "exit_codes.hpp"
 #include "failure.hpp"
 #include "holmes/actors/session.hpp"
+#include "limits.hpp"
 #include "log_sink.hpp"
 #include "printable.hpp"
 #include "signals.hpp"
@@ -119,5 +120,7 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int count, char** arguments) {
   holmes::launcher::open_standard_streams();
+  holmes::launcher::say_when_resources_end();
+  holmes::launcher::raise_limits();
   return holmes::launcher::run(std::vector<std::string>(arguments + 1, arguments + count));
 }
