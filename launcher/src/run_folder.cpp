@@ -44,11 +44,20 @@ bool has_checkpoints(const fs::path& path) {
 /// Better before the first step than at the first line or checkpoint.
 Status check_kinds(const fs::path& path) {
   std::error_code error;
-  for (const char* name : {"checkpoints", "logs"})
-    if (fs::exists(path / name, error) && !fs::is_directory(path / name, error))
+  // A link to nowhere is there, too.
+  const auto there = [&](const char* name) {
+    return fs::exists(fs::symlink_status(path / name, error));
+  };
+  for (const char* name : {"checkpoints", "logs"}) {
+    if (!there(name)) continue;
+    if (!fs::is_directory(path / name, error))
       return refusal(path, std::string(name) + " is not a folder; move it away");
+    if (::access((path / name).c_str(), W_OK | X_OK) != 0)
+      return refusal(path, std::string(name) + " cannot be written (" + reason(errno) +
+                               "); choose another folder with --set run.folder=DIR");
+  }
   for (const char* name : {"metrics.jsonl", "plan.json", "processes.json", "job.toml"})
-    if (fs::exists(path / name, error) && !fs::is_regular_file(path / name, error))
+    if (there(name) && !fs::is_regular_file(path / name, error))
       return refusal(path, std::string(name) + " is not a regular file; move it away");
   return {};
 }
@@ -123,10 +132,11 @@ fs::path RunFolder::log_file(std::string_view host) const {
 Status RunFolder::write(std::string_view name, std::string_view content) const {
   const fs::path file = path_ / name;
   const fs::path fresh = path_ / (std::string(name) + ".new");
+  std::error_code error;
+  fs::remove(fresh, error);  // of a run that was killed; or a pipe, at which writing would wait
   std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
-  std::error_code error;
   if (!out) {
     const int why = errno;
     fs::remove(fresh, error);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,6 +48,19 @@ struct Prepared {
   give_up(prepared.failure, errno);
 }
 
+/// Without waiting: a pipe that nobody reads would hold us, and the child's first line, for ever.
+Result<Descriptor> open_output(const std::filesystem::path& path) {
+  Descriptor output(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
+  const bool unread_pipe = !output && errno == ENXIO;
+  if (!output && !unread_pipe) return system_error("cannot write " + path.string(), errno);
+  struct stat facts {};
+  if (unread_pipe || (::fstat(output.get(), &facts) == 0 && S_ISFIFO(facts.st_mode)))
+    return Error(ErrorCode::kInvalidArgument, path.string() + " is a pipe; move it away");
+  ::fcntl(output.get(), F_SETFL, O_APPEND);
+  return output;
+}
+
 /// Waits until the child has become the program (the pipe closes) or has said why it cannot.
 int failure_of(int pipe) {
   int errno_value = 0;
@@ -59,9 +73,7 @@ int failure_of(int pipe) {
 }  // namespace
 
 Result<int> spawn(const Program& program) {
-  const Descriptor output(
-      ::open(program.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!output) return system_error("cannot write " + program.output.string(), errno);
+  HOLMES_TRY_ASSIGN(const Descriptor output, open_output(program.output));
   const Descriptor input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!input) return system_error("cannot read /dev/null", errno);
   std::array<int, 2> ends{};

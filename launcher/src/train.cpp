@@ -8,7 +8,9 @@
 #include "display.hpp"
 #include "exit_codes.hpp"
 #include "failure.hpp"
+#include "holmes/model/checkpoint.hpp"
 #include "holmes/partition/plan_json.hpp"
+#include "limits.hpp"
 #include "local_processes.hpp"
 #include "metrics.hpp"
 #include "run_folder.hpp"
@@ -85,6 +87,13 @@ class StopRequest {
   actors::Session* session_ = nullptr;
   bool asked_ = false;
 };
+
+/// A newer checkpoint may have lost its manifest: nobody should lose its steps without a word.
+void warn_of_passed_over(const RunFolder& folder, const Logger& log) {
+  if (const auto foreign = model::find_foreign(folder.checkpoints()))
+    log.warning(foreign->string() + " is passed over: it has no manifest.json and is no whole " +
+                "checkpoint; resuming from the newest whole one");
+}
 
 RunStart run_start(const TrainCommand& command) {
   if (command.resume) return RunStart::kResume;
@@ -182,8 +191,11 @@ int train(const TrainCommand& command, const TrainServices& services) {
   const TimePoint start = services.clock.now();
   const auto job = services.load_job({command.job, command.overrides, command.nccl});
   if (!job) return report_failure(job.error(), services.console, command.json);
+  if (const auto enough = check_descriptors(job->cluster.hosts.size()); !enough)
+    return report_failure(enough.error(), services.console, command.json);
   const auto folder = RunFolder::open(job->run.folder, run_start(command));
   if (!folder) return report_failure(folder.error(), services.console, command.json);
+  if (command.resume) warn_of_passed_over(*folder, services.log);
   Display display(services.console, services.clock, display_options(command, services, *job));
   EventSink events(*folder, *job, display, services.log);
   const auto outcome = run_session(command, *job, *folder, events, services);

@@ -216,6 +216,55 @@ class BadInput(unittest.TestCase):
                               "--prompt", "line"])
                 self.assert_refused(result, file, tensor)
 
+    def test_files_of_a_checkpoint_that_are_none(self):
+        def pipe(path):
+            path.unlink()
+            os.mkfifo(path)
+
+        def folder(path):
+            path.unlink()
+            path.mkdir()
+
+        def link(path):
+            path.unlink()
+            path.symlink_to(path.name)
+
+        for change in (pipe, folder, link, pathlib.Path.unlink):
+            for pattern in ("model-*", "optimizer*"):
+                with self.subTest(change=change.__name__, pattern=pattern):
+                    job = self.copy(f"{change.__name__}-{pattern[:3]}")
+                    path = sorted(job.checkpoint().glob(pattern))[0]
+                    change(path)
+                    for command in (job.command("--resume"),
+                                    [e2e.HOLMES, "generate", "--checkpoint", str(job.run_folder),
+                                     "--prompt", "line"]):
+                        self.assert_refused(run(command), path.name, "move its folder away")
+
+    def test_manifests(self):
+        def change(job, edit):
+            path = job.checkpoint() / "manifest.json"
+            path.write_bytes(edit(path.read_bytes()))
+
+        for name, edit, says in (
+                ("newer", lambda data: data.replace(b'"version": 1', b'"version": 2'), "newer one"),
+                ("deep", lambda data: b"[" * 100000, "move its folder away"),
+                ("nul", lambda data: b"\0" * 100, "move its folder away"),
+                ("other", lambda data: b"{}", "no manifest"),
+                ("outside", lambda data: data.replace(b'"model-0', b'"../model-0'), "no name of"),
+                ("shape", lambda data: data.replace(b'"shape": [', b'"shape": [9,', 1), "tensor"),
+                ("huge", lambda data: data + b" " * (65 << 20), "too many for a manifest")):
+            with self.subTest(name=name):
+                job = self.copy("manifest-" + name)
+                change(job, edit)
+                self.assert_refused(job.run("--resume"), "step-00000004", says)
+
+    def test_a_checkpoint_without_a_manifest_is_passed_over_with_a_word(self):
+        job = self.copy("no-manifest")
+        (job.checkpoint() / "manifest.json").unlink()
+        result = job.run("--resume")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("step-00000004 is passed over", result.stderr)
+
     def test_a_checkpoint_of_another_job(self):
         for setting, says in (("model.channels=64", "model.channels is 32"),
                               ("train.seed=4", "seed is 3"),
@@ -262,6 +311,31 @@ class BadInput(unittest.TestCase):
         odd.run_folder.mkdir()
         (odd.run_folder / "checkpoints").write_text("not a folder")
         self.refused(says=["checkpoints is not a folder"], options=("--log-level", "info"), job=odd)
+        (odd.run_folder / "checkpoints").unlink()
+        for name in ("checkpoints", "logs", "metrics.jsonl", "plan.json", "processes.json"):
+            with self.subTest(link=name):
+                (odd.run_folder / name).symlink_to("/nowhere/at all")
+                result = odd.run()  # a link to nowhere holds nothing that could be compared
+                self.assert_refused(result, name, "move it away")
+                (odd.run_folder / name).unlink()
+
+    def test_pipes_in_a_run_folder_hold_up_nobody(self):
+        odd = e2e.Job(self.folder.name, 2, 2, 1, run_folder="pipes")
+        odd.run_folder.mkdir()
+        os.mkfifo(odd.run_folder / "job.toml.new")
+        self.assertEqual(odd.run().returncode, 0)
+        (odd.run_folder / "logs" / "a0.log").unlink()
+        os.mkfifo(odd.run_folder / "logs" / "a0.log")
+        self.assert_refused(odd.run("--resume", "--set", "train.steps=2"), "a0.log is a pipe")
+
+    def test_working_in_a_folder_with_an_odd_name(self):
+        for name in ("a\nb", "\x1b[1m"):
+            with self.subTest(name=name):
+                folder = pathlib.Path(self.folder.name, name)
+                folder.mkdir()
+                result = run([*self.good.command(), "--set", "run.folder=here"], cwd=folder)
+                self.assert_refused(result, "control characters", repr(name)[1:-1])
+                self.assertEqual(list(folder.iterdir()), [])
 
     def test_a_run_folder_in_use(self):
         job = e2e.Job(self.folder.name, 1, 1, 100000, run_folder="busy")

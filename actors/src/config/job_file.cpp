@@ -147,6 +147,15 @@ Result<Draft> read_job(std::string_view text, const std::string& name,
   return draft;
 }
 
+/// Agents are told absolute paths: the folder we work in may have a name that no file may hold.
+Status check_readable_by_agents(const JobConfig& job) {
+  const auto again = parse_resolved_job(to_toml(job), to_toml(job.cluster));
+  if (again) return {};
+  return again.error().in("the job cannot be told to its hosts, with the paths " +
+                          std::filesystem::absolute(job.run.folder).string() + " and " +
+                          std::filesystem::absolute(job.data.text).string());
+}
+
 }  // namespace
 
 Result<JobConfig> parse_job(std::string_view text, const std::string& name,
@@ -170,7 +179,10 @@ Result<JobConfig> load_job(const ConfigSource& source) {
   HOLMES_TRY_ASSIGN(const std::string text, read_text_file(source.file));
   HOLMES_TRY_ASSIGN(Draft draft, read_job(text, source.file.string(), source.overrides,
                                           source.file.parent_path(), source.nccl));
-  if (source.needs_text) HOLMES_TRY(check_trainable(draft));
+  if (source.needs_text) {
+    HOLMES_TRY(check_trainable(draft));
+    HOLMES_TRY(check_readable_by_agents(draft.job));
+  }
   return std::move(draft.job);
 }
 

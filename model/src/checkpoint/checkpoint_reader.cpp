@@ -10,6 +10,9 @@
 namespace holmes::model {
 namespace {
 
+/// Thousands of layers need some megabytes.
+constexpr std::size_t kManifestBytesMax = std::size_t{64} << 20;
+
 Result<Manifest> read_manifest_file(const std::filesystem::path& folder) {
   std::error_code failed;
   if (!std::filesystem::is_directory(folder, failed)) {
@@ -20,12 +23,18 @@ Result<Manifest> read_manifest_file(const std::filesystem::path& folder) {
   const auto path = folder / kManifestName;
   const auto file = MappedFile::open(path, "checkpoint file");
   if (!file) {
-    const bool missing = file.error().code() == ErrorCode::kNotFound;
-    return Error(missing ? ErrorCode::kCorrupt : file.error().code(),
+    return Error(ErrorCode::kCorrupt,
                  file.error().message() + "; is " + folder.string() + " a checkpoint?");
   }
   const auto bytes = file->bytes();
-  return parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  if (bytes.size() > kManifestBytesMax) {
+    return Error(ErrorCode::kCorrupt, path.string() + ": has " + std::to_string(bytes.size()) +
+                                          " bytes, too many for a manifest");
+  }
+  auto manifest =
+      parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  if (manifest || manifest.error().code() != ErrorCode::kCorrupt) return manifest;
+  return damaged(manifest.error().message());
 }
 
 /// The files hold the very tensors that the manifest names.

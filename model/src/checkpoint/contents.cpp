@@ -7,14 +7,14 @@
 #include "holmes/base/assert.hpp"
 
 namespace holmes::model {
-namespace {
-
-constexpr const char* kRemedy =
-    "; put an undamaged copy in its place, or move its folder away to resume from the one before";
 
 Error damaged(const std::string& what) {
-  return Error(ErrorCode::kCorrupt, what + kRemedy);
+  return Error(ErrorCode::kCorrupt, what +
+                                        "; put an undamaged copy in its place, or move its folder "
+                                        "away to resume from the one before");
 }
+
+namespace {
 
 /// All parts of a kind are there once, or an error that names one that is not.
 Status check_parts(const std::filesystem::path& folder, std::string_view kind,

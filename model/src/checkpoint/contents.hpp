@@ -17,6 +17,9 @@
 
 namespace holmes::model {
 
+/// kCorrupt with `what` and what to do about a checkpoint that is not whole.
+Error damaged(const std::string& what);
+
 class Contents {
  public:
   /// kCorrupt when a file is missing, has another size or does not hold what it should, or when
