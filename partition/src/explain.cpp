@@ -14,22 +14,30 @@ std::string range(std::uint32_t first, std::uint32_t last) {
   return first == last ? std::to_string(first) : std::to_string(first) + "-" + std::to_string(last);
 }
 
-std::string device_name(const Cluster& cluster, DeviceId device) {
-  const Host& host = cluster.hosts[cluster.host_of(device).index()];
-  if (host.devices.size() == 1) return host.name;
-  return host.name + "/" + std::to_string(device.value());
+/// How many of `devices` from `first` on follow one another on one host.
+std::size_t run_length(const Cluster& cluster, const std::vector<DeviceId>& devices,
+                       std::size_t first) {
+  const HostId host = cluster.host_of(devices[first]);
+  std::size_t end = first + 1;
+  while (end < devices.size() && devices[end].value() == devices[end - 1].value() + 1 &&
+         cluster.host_of(devices[end]) == host) {
+    ++end;
+  }
+  return end - first;
 }
 
+/// "a0/0-7, a1/0-7": devices that follow one another on a host are one range.
 std::string device_names(const Cluster& cluster, const std::vector<DeviceId>& devices) {
   constexpr std::size_t kShown = 16;
   std::vector<std::string> names;
-  for (const DeviceId device : devices) {
-    if (names.size() == kShown) break;
-    names.push_back(device_name(cluster, device));
+  std::size_t next = 0;
+  while (next < devices.size() && names.size() < kShown) {
+    const std::size_t count = run_length(cluster, devices, next);
+    names.push_back(devices_name(cluster, devices[next], count));
+    next += count;
   }
-  return joined(names) + (devices.size() > kShown
-                              ? " and " + std::to_string(devices.size() - kShown) + " more"
-                              : "");
+  return joined(names) +
+         (next < devices.size() ? " and " + std::to_string(devices.size() - next) + " more" : "");
 }
 
 std::string fabric_names(const Cluster& cluster, const std::vector<FabricId>& paths) {
@@ -40,6 +48,39 @@ std::string fabric_names(const Cluster& cluster, const std::vector<FabricId>& pa
   return names.empty() ? "no network" : names;
 }
 
+bool alike(const Cluster& cluster, const Share& a, const Share& b) {
+  const Device& of_a = cluster.device(a.device);
+  const Device& of_b = cluster.device(b.device);
+  return cluster.host_of(a.device) == cluster.host_of(b.device) && a.peers.empty() &&
+         b.peers.empty() && b.device.value() == a.device.value() + 1 &&
+         of_a.tflops == of_b.tflops && of_a.training_tflops == of_b.training_tflops &&
+         b.leaves.first == a.leaves.last + 1 &&
+         b.leaves.last - b.leaves.first == a.leaves.last - a.leaves.first;
+}
+
+/// Neighbours of one host with as much to do are told of together.
+std::size_t end_of_like_shares(const Cluster& cluster, const StagePlan& stage, std::size_t first) {
+  std::size_t end = first + 1;
+  while (end < stage.shares.size() && alike(cluster, stage.shares[end - 1], stage.shares[end])) {
+    ++end;
+  }
+  return end;
+}
+
+std::string shares_text(const Cluster& cluster, const StagePlan& stage, std::size_t first,
+                        std::size_t end) {
+  const Share& share = stage.shares[first];
+  const Device& device = cluster.device(share.device);
+  std::vector<DeviceId> devices{share.device};
+  devices.insert(devices.end(), share.peers.begin(), share.peers.end());
+  for (std::size_t i = first + 1; i < end; ++i) devices.push_back(stage.shares[i].device);
+  return device_names(cluster, devices) + " (" +
+         (devices.size() > 1 ? counted(devices.size(), "device") + " of " : "") +
+         number(device.tflops) + " TFLOPS" +
+         (device.training_tflops > 0 ? ", training at " + number(device.training_tflops) : "") +
+         ", leaves " + range(share.leaves.first, stage.shares[end - 1].leaves.last) + ")";
+}
+
 std::string stage_text(const Plan& plan, const Cluster& cluster, std::size_t index) {
   const StagePlan& stage = plan.stages[index];
   std::string text = "stage " + std::to_string(index) + ": ";
@@ -48,14 +89,10 @@ std::string stage_text(const Plan& plan, const Cluster& cluster, std::size_t ind
           range(stage.first_block, stage.last_block);
   if (index + 1 == plan.stages.size()) text += ", head";
   std::vector<std::string> shares;
-  for (const Share& share : stage.shares) {
-    const Device& device = cluster.device(share.device);
-    shares.push_back(
-        device_name(cluster, share.device) + " (" +
-        (share.peers.empty() ? "" : counted(share.peers.size() + 1, "device") + " of ") +
-        number(device.tflops) + " TFLOPS" +
-        (device.training_tflops > 0 ? ", training at " + number(device.training_tflops) : "") +
-        ", leaves " + range(share.leaves.first, share.leaves.last) + ")");
+  for (std::size_t first = 0; first < stage.shares.size();) {
+    const std::size_t end = end_of_like_shares(cluster, stage, first);
+    shares.push_back(shares_text(cluster, stage, first, end));
+    first = end;
   }
   return text + " on " + joined(shares) + "\n";
 }

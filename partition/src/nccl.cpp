@@ -22,6 +22,10 @@ std::uint32_t port_number(std::string_view text) {
   return port;
 }
 
+std::string setting(std::string_view variable, const std::string& value) {
+  return std::string(variable) + "=" + value.substr(0, 64);
+}
+
 Result<bool> is_set(const std::string& text) {
   long long value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -99,9 +103,16 @@ Status apply(const NcclOverrides& overrides, Cluster& cluster) {
   const NameFilter adapters(overrides.ib_hca.value_or(""));
   for (Host& host : cluster.hosts) {
     for (Nic& nic : host.nics) {
+      if (!nic.use) continue;
       const bool rdma = is_rdma(cluster.fabrics[nic.fabric.index()].kind);
-      const bool allowed = rdma ? !no_rdma && adapters.allows(nic.name) : sockets.allows(nic.name);
-      nic.use = nic.use && allowed;
+      if (rdma && no_rdma) {
+        nic.kept_out_by = setting("NCCL_IB_DISABLE", *overrides.ib_disable);
+      } else if (rdma && !adapters.allows(nic.name)) {
+        nic.kept_out_by = setting("NCCL_IB_HCA", *overrides.ib_hca);
+      } else if (!rdma && !sockets.allows(nic.name)) {
+        nic.kept_out_by = setting("NCCL_SOCKET_IFNAME", *overrides.socket_ifname);
+      }
+      nic.use = nic.kept_out_by.empty();
     }
   }
   return {};

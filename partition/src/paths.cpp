@@ -117,16 +117,101 @@ std::string crossing(const Cluster& cluster, const std::vector<HostId>& hosts) {
   return names.size() < 2 ? "" : "; joins clusters " + joined(names);
 }
 
+/// The links over which hosts that have no NIC on `fabric` take part in it; or nothing.
+std::string linked(const Cluster& cluster, const std::vector<HostId>& hosts, FabricId fabric) {
+  std::vector<std::string> others;
+  std::set<std::size_t> links;
+  for (const HostId host : hosts) {
+    const auto mine = rails(cluster, host, fabric);
+    const FabricId on = cluster.hosts[host.index()].nics[mine.front().index()].fabric;
+    if (on == fabric) continue;
+    const std::string& name = cluster.fabrics[on.index()].name;
+    if (std::find(others.begin(), others.end(), name) == others.end()) others.push_back(name);
+    const auto way = links_between(cluster, on, fabric);
+    if (way) links.insert(way->begin(), way->end());
+  }
+  std::vector<std::string> names;
+  for (const std::size_t link : links) {
+    const Link& of = cluster.links[link];
+    names.push_back(of.from + " - " + of.to);
+  }
+  if (others.empty()) return "";
+  return " and, over [[link]] " + joined(names) + ", " + joined(others);
+}
+
+/// Why hosts that all have a NIC on `fabric` cannot use it together.
+std::string why_not(const Cluster& cluster, const std::vector<HostId>& hosts, FabricId fabric) {
+  const Nic* first = nullptr;
+  HostId first_host{};
+  for (const HostId id : hosts) {
+    const Host& host = cluster.hosts[id.index()];
+    const auto mine = rails(cluster, id, fabric);
+    if (mine.empty()) {
+      const auto nic = std::find_if(host.nics.begin(), host.nics.end(),
+                                    [&](const Nic& other) { return other.fabric == fabric; });
+      const std::string name = nic->name + " of host " + host.name;
+      return nic->use ? "the port of " + name + " is down"
+                      : name + " is kept out by " + keeper(*nic);
+    }
+    const Nic& nic = host.nics[mine.front().index()];
+    if (first != nullptr) {
+      if (const auto why = contradiction(cluster, *first, nic, false)) {
+        return "hosts " + cluster.hosts[first_host.index()].name + " and " + host.name +
+               " contradict each other: " + *why;
+      }
+    }
+    if (first == nullptr || first->gid == GidKind::kUnknown) {
+      first = &nic;
+      first_host = id;
+    }
+  }
+  return "its NICs cannot reach each other";
+}
+
+/// Goodput that the NICs of the slowest host would have on `fabric` if all worked; 0 where a host
+/// has none there.
+double nominal_gbit_s(const Cluster& cluster, const std::vector<HostId>& hosts, FabricId fabric) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const HostId id : hosts) {
+    double sum = 0;
+    for (const Nic& nic : cluster.hosts[id.index()].nics) {
+      if (nic.fabric == fabric) sum += nic.gbit_s;
+    }
+    least = std::min(least, sum);
+  }
+  return least;
+}
+
+/// "; not ib (infiniband), which is faster: ...", for each fabric that only faults keep from use.
+std::string rejected(const Cluster& cluster, const std::vector<HostId>& hosts,
+                     const Candidate& chosen) {
+  std::string text;
+  for (const FabricId fabric : fabrics_of(cluster, cluster.hosts[hosts.front().index()])) {
+    const Fabric& of = cluster.fabrics[fabric.index()];
+    if (fabric == chosen.fabric || nominal_gbit_s(cluster, hosts, fabric) <= chosen.gbit_s ||
+        joins(cluster, fabric, hosts) || of.kind == NicKind::kLoopback) {
+      continue;
+    }
+    text += "; not the faster " + of.name + " (" + std::string(to_string(of.kind)) +
+            "): " + why_not(cluster, hosts, fabric);
+  }
+  return text;
+}
+
 std::string explain(const Cluster& cluster, const std::vector<HostId>& hosts,
                     const std::vector<Candidate>& candidates) {
-  std::string reason = describe(cluster, candidates.front());
+  const Candidate& chosen = candidates.front();
+  const std::string by_link = linked(cluster, hosts, chosen.fabric);
+  std::string reason = describe(cluster, chosen) + by_link;
   if (candidates.size() == 1) {
-    reason += ": the only fabric common to its " + counted(hosts.size(), "host");
+    reason += std::string(": the only ") +
+              (by_link.empty() ? "fabric common to its " : "way that joins its ") +
+              counted(hosts.size(), "host");
   } else {
     reason += ": the fastest of " + std::to_string(candidates.size()) + " common to its " +
               counted(hosts.size(), "host") + "; next is " + describe(cluster, candidates[1]);
   }
-  return reason + crossing(cluster, hosts);
+  return reason + rejected(cluster, hosts, chosen) + crossing(cluster, hosts);
 }
 
 Error no_fabric(const Cluster& cluster, const std::vector<HostId>& hosts, const std::string& what) {

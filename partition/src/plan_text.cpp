@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text.hpp"
+
 namespace holmes::partition {
 
 std::string_view to_string(Strategy strategy) {
@@ -73,9 +75,12 @@ std::size_t data_degree(const Plan& plan) {
 std::vector<UnusedDevice> unused_devices(const Plan& plan, const Cluster& cluster) {
   std::vector<bool> used(cluster.device_count(), false);
   for (const DeviceId member : plan.members()) used[member.index()] = true;
-  const std::string by_degree = "since parallel.data asks for " +
-                                std::to_string(data_degree(plan)) + " replicas of each of " +
-                                std::to_string(plan.stages.size()) + " stages";
+  const std::string degrees = counted(data_degree(plan), "replica") + " of " +
+                              (plan.stages.size() > 1 ? "each of " : "its ") +
+                              counted(plan.stages.size(), "stage");
+  const std::string by_degree = plan.strategy == Strategy::kAuto
+                                    ? "since strategy auto found nothing faster than " + degrees
+                                    : "since the plan has " + degrees + " (parallel.data)";
   std::vector<UnusedDevice> unused;
   std::uint32_t rank = 0;
   for (const Host& host : cluster.hosts) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "network.hpp"
+#include "text.hpp"
 
 namespace holmes::partition {
 
@@ -36,7 +37,7 @@ std::string cluster_of(const Cluster& cluster, HostId id) {
 
 std::optional<std::string> why_unreachable(const Cluster& cluster, const Nic& a, const Nic& b) {
   for (const Nic* nic : {&a, &b}) {
-    if (!nic->use) return nic->name + " is kept out by the user";
+    if (!nic->use) return nic->name + " is kept out by " + keeper(*nic);
     if (!nic->port_up) return "the port of " + nic->name + " is down";
   }
   const Fabric& of_a = cluster.fabrics[a.fabric.index()];

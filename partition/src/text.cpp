@@ -49,6 +49,26 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+std::string keeper(const Nic& nic) {
+  return nic.kept_out_by.empty() ? "use = false in the cluster file" : nic.kept_out_by;
+}
+
+std::string device_name(const Cluster& cluster, DeviceId device) {
+  return devices_name(cluster, device, 1);
+}
+
+std::string devices_name(const Cluster& cluster, DeviceId first, std::size_t count) {
+  std::size_t position = first.index();
+  std::size_t host = 0;
+  while (position >= cluster.hosts[host].devices.size()) {
+    position -= cluster.hosts[host++].devices.size();
+  }
+  const std::string& name = cluster.hosts[host].name;
+  if (cluster.hosts[host].devices.size() == 1) return name;
+  const std::string last = count > 1 ? "-" + std::to_string(position + count - 1) : "";
+  return name + "/" + std::to_string(position) + last;
+}
+
 std::string nics_of(const Cluster& cluster, HostId id) {
   const Host& host = cluster.hosts[id.index()];
   if (host.nics.empty()) return host.name + " has no NIC";
@@ -56,7 +76,7 @@ std::string nics_of(const Cluster& cluster, HostId id) {
   for (const Nic& nic : host.nics) {
     std::string name = nic.name + " on " + cluster.fabrics[nic.fabric.index()].name;
     if (!nic.port_up) name += " (port down)";
-    if (!nic.use) name += " (kept out by the user)";
+    if (!nic.use) name += " (kept out by " + keeper(nic) + ")";
     if (!nic.subnet.empty()) name += " (subnet " + nic.subnet + ")";
     if (nic.gid != GidKind::kUnknown) name += " (GID " + std::string(to_string(nic.gid)) + ")";
     names.push_back(std::move(name));

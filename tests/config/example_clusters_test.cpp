@@ -11,6 +11,7 @@
 namespace holmes::actors {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -114,11 +115,35 @@ TEST(ExampleClusters, OddOnesFallBackToWhatAllHave) {
   EXPECT_EQ(data_fabric("odd-thin-trunk", 0, {.pipeline = 1}), "ethernet");
 }
 
+TEST(ExampleClusters, WhatKeepsTheFasterFabricFromUseIsSaid) {
+  const auto reason = [](const std::string& name) { return plan_for(name).groups.at(0).reason; };
+  EXPECT_THAT(reason("odd-dead-port"),
+              HasSubstr("not the faster ib (infiniband): the port of ib0 of host lame is down"));
+  EXPECT_THAT(reason("odd-two-subnets"),
+              AllOf(HasSubstr("not the faster ib (infiniband): hosts "), HasSubstr("has subnet ")));
+  EXPECT_THAT(reason("odd-two-roce-versions"),
+              AllOf(HasSubstr("not the faster roce (roce): hosts "), HasSubstr("has GID kind ")));
+  EXPECT_THAT(reason("odd-thin-trunk"), ::testing::Not(HasSubstr("not the faster")));
+}
+
+TEST(ExampleClusters, DevicesAreNamedWithinTheirHostAndInRanges) {
+  const auto text = partition::explain(plan_for("paper-6x8"), load("paper-6x8"));
+  EXPECT_THAT(text, HasSubstr("a0/0-7 (8 devices of "));
+  EXPECT_THAT(text, HasSubstr("data group a0/0-7, a1/0-7"));
+  for (std::size_t start = 0, end = 0; end != std::string::npos; start = end + 1) {
+    end = text.find('\n', start);
+    EXPECT_LT(text.substr(start, end - start).size(), 400U);
+  }
+}
+
 TEST(ExampleClusters, TwoSitesTalkThroughTheirLink) {
   const auto plan = plan_for("odd-two-sites");
   EXPECT_EQ(data_fabric("odd-two-sites", 0), "eth-berlin");
   EXPECT_EQ(data_fabric("odd-two-sites", 1), "eth-tokyo");
   EXPECT_THAT(plan.edges.at(0).reason, HasSubstr("1 Gbit/s, 25040 us"));
+  EXPECT_THAT(plan.edges.at(0).reason,
+              HasSubstr("and, over [[link]] eth-berlin - eth-tokyo, eth-tokyo: the only way that "
+                        "joins its"));
 }
 
 TEST(ExampleClusters, ShuffledRanksAreSortedIntoClusters) {

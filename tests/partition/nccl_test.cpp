@@ -85,11 +85,15 @@ TEST(Overrides, ChangeThePlan) {
   const auto ethernet = plan(cluster, small_model(6), {8, 1, 0}, {});
   ASSERT_TRUE(ethernet);
   EXPECT_EQ(ethernet->groups[0].paths, std::vector<FabricId>{FabricId(2)});
+  EXPECT_THAT(ethernet->groups[0].reason,
+              HasSubstr("; not the faster ib-a (infiniband): fast0 of host a0 is kept out by "
+                        "NCCL_IB_DISABLE=1"));
   ASSERT_TRUE(apply({.socket_ifname = "none"}, cluster));
   const auto nothing = plan(cluster, small_model(6), {8, 1, 0}, {});
   ASSERT_FALSE(nothing);
   EXPECT_THAT(nothing.error().message(), HasSubstr("hosts a0 and a1 share no fabric"));
-  EXPECT_THAT(nothing.error().message(), HasSubstr("fast0 on ib-a (kept out by the user)"));
+  EXPECT_THAT(nothing.error().message(),
+              HasSubstr("fast0 on ib-a (kept out by NCCL_IB_DISABLE=1)"));
 }
 
 Cluster gpu_clusters() {

@@ -158,7 +158,7 @@ TEST(Holmes, DataDegreeLeavesDevicesUnused) {
   const auto result = plan_two({.data = 1});
   ASSERT_TRUE(result);
   EXPECT_EQ(layout_of(*result), (Layout{{0}, {2}}));
-  EXPECT_THAT(explain(*result, two_clusters()), HasSubstr("unused: a1, since parallel.data asks"));
+  EXPECT_THAT(explain(*result, two_clusters()), HasSubstr("unused: a1, since the plan has"));
   expect_error(plan_two({.data = 3}), HasSubstr("stage 0 has only 2 devices"));
 }
 

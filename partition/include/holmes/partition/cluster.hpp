@@ -57,7 +57,8 @@ struct Nic {
   bool use = true;          ///< False: the user keeps it out.
   std::string subnet = {};  ///< Empty: not known. InfiniBand's prefix, or an IP network.
   GidKind gid = GidKind::kUnknown;
-  std::uint32_t mtu_bytes = 0;  ///< 0: not known.
+  std::uint32_t mtu_bytes = 0;   ///< 0: not known.
+  std::string kept_out_by = {};  ///< "NCCL_IB_DISABLE=1"; empty where the cluster file does it.
   friend bool operator==(const Nic&, const Nic&) = default;
 };
 
