@@ -13,10 +13,6 @@ namespace {
 
 constexpr double kWindowSeconds = 2.0;  // rates forget what is older than about this
 
-void blend(double& value, double sample, double weight) {
-  value += weight * (sample - value);
-}
-
 }  // namespace
 
 void LossCurve::add(double loss) {
@@ -53,9 +49,18 @@ void ProgressTracker::on_event(const actors::Event& event) {
   }
 }
 
+void ProgressTracker::Recent::fade(double factor) {
+  time_s *= factor;
+  steps *= factor;
+  tokens *= factor;
+  for (auto& [name, sums] : bytes) {
+    sums.first *= factor;
+    sums.second *= factor;
+  }
+}
+
 void ProgressTracker::on_step(const actors::StepFinished& step) {
   const double step_s = seconds(step.duration);
-  const double weight = progress_.any_step ? 1.0 - std::exp(-step_s / kWindowSeconds) : 1.0;
   progress_.any_step = true;
   progress_.steps_done = step.step.value() + 1;
   progress_.loss = step.loss;
@@ -63,13 +68,17 @@ void ProgressTracker::on_step(const actors::StepFinished& step) {
   progress_.learning_rate = step.learning_rate;
   progress_.curve.add(step.loss);
   if (step_s <= 0) return;
-  blend(progress_.step_s, step_s, weight);
-  blend(progress_.tokens_per_s, static_cast<double>(step.tokens) / step_s, weight);
-  on_traffic(step, weight);
+  // The first step warms caches and connections: it stands for the rate only while it is alone.
+  recent_.fade(++steps_seen_ == 2 ? 0 : std::exp(-step_s / kWindowSeconds));
+  recent_.time_s += step_s;
+  recent_.steps += 1;
+  recent_.tokens += static_cast<double>(step.tokens);
+  progress_.step_s = recent_.time_s / recent_.steps;
+  progress_.tokens_per_s = recent_.tokens / recent_.time_s;
+  on_traffic(step);
 }
 
-void ProgressTracker::on_traffic(const actors::StepFinished& step, double weight) {
-  const double step_s = seconds(step.duration);
+void ProgressTracker::on_traffic(const actors::StepFinished& step) {
   for (const auto& nic : step.traffic) {
     const std::string name = nic_name(nic, cluster_);
     const auto [counters, fresh] = counters_.try_emplace(name);
@@ -81,11 +90,14 @@ void ProgressTracker::on_traffic(const actors::StepFinished& step, double weight
     const auto grown = [](std::uint64_t now, std::uint64_t before) {
       return now >= before ? static_cast<double>(now - before) : 0.0;
     };
+    auto& [sent, received] = recent_.bytes[name];
     if (!fresh) {
-      blend(rate->sent_per_s, grown(nic.bytes_sent, counters->second.sent) / step_s, weight);
-      blend(rate->received_per_s, grown(nic.bytes_received, counters->second.received) / step_s,
-            weight);
+      sent += grown(nic.bytes_sent, counters->second.sent);
+      received += grown(nic.bytes_received, counters->second.received);
     }
+    rate->sent_per_s = sent / recent_.time_s;
+    rate->received_per_s = received / recent_.time_s;
+    progress_.any_rate = progress_.any_rate || rate->sent_per_s > 0;
     counters->second = {nic.bytes_sent, nic.bytes_received};
   }
 }
@@ -133,7 +145,7 @@ std::string render_line(const Progress& progress) {
                       progress.step_s, human_duration(progress.left_s()));
   double sent_per_s = 0;
   for (const auto& nic : progress.nics) sent_per_s += nic.sent_per_s;
-  if (!progress.nics.empty()) line += fmt::format("  network {}/s", human_bytes(sent_per_s));
+  if (progress.any_rate) line += fmt::format("  all NICs send {}/s", human_bytes(sent_per_s));
   return line;
 }
 

@@ -40,12 +40,14 @@ struct Progress {
   double loss = 0;
   double gradient_norm = 0;
   double learning_rate = 0;
-  double tokens_per_s = 0;  ///< Smoothed over about kWindowSeconds.
-  double step_s = 0;        ///< The same.
+  /// Of the same recent steps, so that their product is the tokens of a step.
+  double tokens_per_s = 0;
+  double step_s = 0;
   bool any_validation = false;
   double validation_loss = 0;
   LossCurve curve;
   std::vector<NicRate> nics;
+  bool any_rate = false;  ///< Some NIC's counters have been seen to grow.
 
   double left_s() const;
 };
@@ -63,11 +65,22 @@ class ProgressTracker {
     std::uint64_t received = 0;
   };
   void on_step(const actors::StepFinished& step);
-  void on_traffic(const actors::StepFinished& step, double weight);
+  void on_traffic(const actors::StepFinished& step);
+
+  /// Sums over recent steps; what is older counts for less and less.
+  struct Recent {
+    double time_s = 0;
+    double steps = 0;
+    double tokens = 0;
+    std::map<std::string, std::pair<double, double>> bytes;  ///< Sent and received, by NIC.
+    void fade(double factor);
+  };
 
   partition::Cluster cluster_;
   Progress progress_;
   std::map<std::string, Counters> counters_;
+  Recent recent_;
+  std::uint64_t steps_seen_ = 0;
 };
 
 struct RenderOptions {

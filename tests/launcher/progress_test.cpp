@@ -32,6 +32,29 @@ TEST(Progress, RatesFollowFromCountersAndDurations) {
   EXPECT_NEAR(progress.nics[0].received_per_s, 1e6, 100);
 }
 
+TEST(Progress, TokensAndTimeOfAStepAreOneMeasure) {
+  ProgressTracker tracker(100, two_hosts());
+  const double durations[] = {3.0, 0.1, 0.4, 0.05, 0.2, 0.1};
+  for (std::uint64_t step = 0; step < std::size(durations); ++step) {
+    tracker.on_event(step_finished(step, 1, durations[step]));
+    EXPECT_NEAR(tracker.progress().tokens_per_s * tracker.progress().step_s, 1000, 1e-6) << step;
+  }
+}
+
+TEST(Progress, TheFirstStepCountsOnlyWhileItIsAlone) {
+  ProgressTracker tracker(12, two_hosts());
+  tracker.on_event(step_finished(0, 1, 3.0));
+  EXPECT_NEAR(tracker.progress().step_s, 3, 1e-9);
+  tracker.on_event(step_finished(1, 1, 0.2));
+  EXPECT_NEAR(tracker.progress().step_s, 0.2, 1e-9);
+  EXPECT_NEAR(tracker.progress().left_s(), 2, 1e-9);
+}
+
+TEST(Progress, NoRateIsShownBeforeOneIsKnown) {
+  EXPECT_THAT(render_line(after_steps(1)), Not(HasSubstr("NIC")));
+  EXPECT_THAT(render_line(after_steps(50)), HasSubstr("all NICs send 2.0 MB/s"));
+}
+
 TEST(Progress, CountersThatStartAnewDoNotGoNegative) {
   ProgressTracker tracker(10, two_hosts());
   tracker.on_event(step_finished(5, 1));
