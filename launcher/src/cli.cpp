@@ -65,24 +65,8 @@ void add_job_options(CLI::App& app, std::filesystem::path& job,
       ->allow_extra_args(false);
 }
 
-CLI::App* add_train(CLI::App& app, Parsed& parsed) {
-  auto* train = app.add_subcommand("train", "Train a model as a job file says");
-  add_job_options(*train, parsed.train.job, parsed.train.overrides);
-  auto* resume = train->add_flag("--resume", parsed.train.resume,
-                                 "Continue from the newest checkpoint of the run folder");
-  train
-      ->add_flag("--overwrite", parsed.train.overwrite,
-                 "Start over in a run folder that has checkpoints: they are removed")
-      ->excludes(resume);
-  train->add_flag("--json", parsed.train.json, "Print events as JSON lines");
-  train->add_flag("--keys", parsed.keys, "Print all keys of job and cluster files, and exit");
-  add_log_options(*train, parsed);
-  return train;
-}
-
-/// Options that stand for keys of the job file, and ablations.
-void add_planning_options(CLI::App& app, std::vector<std::string>& overrides,
-                          Ablations& ablations) {
+/// Options that stand for keys of the job file.
+void add_shorthands(CLI::App& app, std::vector<std::string>& overrides) {
   const auto shorthand = [&](const char* option, const char* key, const char* help) {
     app.add_option_function<std::string>(
         option,
@@ -94,6 +78,28 @@ void add_planning_options(CLI::App& app, std::vector<std::string>& overrides,
   shorthand("--cluster", "cluster.file", "Cluster file instead of the job's");
   shorthand("--strategy", "parallel.strategy", "Strategy instead of the job's");
   shorthand("--schedule", "parallel.schedule", "Schedule instead of the job's");
+}
+
+CLI::App* add_train(CLI::App& app, Parsed& parsed) {
+  auto* train = app.add_subcommand("train", "Train a model as a job file says");
+  add_job_options(*train, parsed.train.job, parsed.train.overrides);
+  auto* resume = train->add_flag("--resume", parsed.train.resume,
+                                 "Continue from the newest checkpoint of the run folder");
+  train
+      ->add_flag("--overwrite", parsed.train.overwrite,
+                 "Start over in a run folder that has checkpoints: they are removed")
+      ->excludes(resume);
+  train->add_flag("--json", parsed.train.json, "Print events as JSON lines");
+  add_shorthands(*train, parsed.train.overrides);
+  train->add_flag("--keys", parsed.keys, "Print all keys of job and cluster files, and exit");
+  add_log_options(*train, parsed);
+  return train;
+}
+
+/// Options that stand for keys of the job file, and ablations.
+void add_planning_options(CLI::App& app, std::vector<std::string>& overrides,
+                          Ablations& ablations) {
+  add_shorthands(app, overrides);
   const auto without = [&](const char* option, bool& part, const char* help) {
     app.add_flag_callback(
         option, [&part] { part = false; }, help);

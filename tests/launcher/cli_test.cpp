@@ -25,6 +25,19 @@ TEST(CommandLine, Train) {
   EXPECT_FALSE(command.json);
 }
 
+TEST(CommandLine, TrainTakesWhatPlanTakesForKeys) {
+  const std::vector<std::string> options{"job.toml", "--cluster",  "c.toml", "--strategy",
+                                         "auto",     "--schedule", "gpipe"};
+  std::vector<std::string> train{"train"};
+  std::vector<std::string> plan{"plan"};
+  train.insert(train.end(), options.begin(), options.end());
+  plan.insert(plan.end(), options.begin(), options.end());
+  EXPECT_THAT(parsed<TrainCommand>(train).overrides,
+              testing::UnorderedElementsAre("cluster.file=c.toml", "parallel.strategy=auto",
+                                            "parallel.schedule=gpipe"));
+  EXPECT_EQ(parsed<TrainCommand>(train).overrides, parsed<PlanCommand>(plan).overrides);
+}
+
 TEST(CommandLine, OptionsMayComeBeforeTheJob) {
   const auto command =
       parsed<TrainCommand>({"train", "--set", "train.steps=5", "--json", "job.toml"});
