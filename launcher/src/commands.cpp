@@ -1,5 +1,6 @@
 #include "commands.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -32,7 +33,18 @@ std::string text(const char* format, double value) {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-std::string predicted_text(const partition::Searched& found,
+/// "device 3 of host a1", numbered from 0 within the host.
+std::string device_text(const partition::Cluster& cluster, DeviceId device) {
+  std::size_t position = device.index();
+  for (const auto& host : cluster.hosts) {
+    if (position < host.devices.size())
+      return "device " + std::to_string(position) + " of host " + host.name;
+    position -= host.devices.size();
+  }
+  return "device " + std::to_string(device.value());
+}
+
+std::string predicted_text(const partition::Searched& found, const partition::Cluster& cluster,
                            const partition::MemoryShort& tightest) {
   const auto& predicted = found.predicted;
   std::string result = "predicted by simulation: " + text("%.4g s a step, ", predicted.step_s) +
@@ -46,7 +58,7 @@ std::string predicted_text(const partition::Searched& found,
     result += "  runner-up with " + other.what + text(": %.4g s a step", other.step_s) +
               text(" (%+.1f %%)\n", (other.step_s / predicted.step_s - 1) * 100);
   if (tightest.missing() > 0)
-    result += "memory is short: device " + std::to_string(tightest.device.value()) + " lacks " +
+    result += "memory is short: " + device_text(cluster, tightest.device) + " lacks " +
               text("%.3g GiB\n", tightest.missing() / kGib);
   return result;
 }
@@ -67,26 +79,67 @@ std::string predicted_json(const partition::Searched& found, const actors::JobCo
   auto object = nlohmann::ordered_json::parse(to_json(found.plan, job.cluster));
   object["memory_gib_per_device"] = tightest.use.total() / kGib;
   object["predicted"] = figures(found.predicted);
+  object["memory_missing_gib"] = std::max(tightest.missing(), 0.0) / kGib;
+  object["runners_up"] = nlohmann::ordered_json::array();
+  for (const auto& other : found.runners_up)
+    object["runners_up"].push_back({{"what", other.what}, {"step_s", other.step_s}});
   return written(object);
 }
 
 struct Compared {
   partition::Strategy strategy;
   Result<partition::Searched> found;
+  double missing_gib = 0;  ///< Of the device that lacks most.
 };
 
-std::string compared_text(const std::vector<Compared>& all, const partition::CostOptions& cost) {
+std::vector<Compared> all_strategies(const actors::JobConfig& job, const Ablations& ablations) {
+  std::vector<Compared> rows;
+  const auto model = actors::model_cost(job);
+  for (int i = 0; i <= static_cast<int>(partition::kStrategyLast); ++i) {
+    auto options = search_options(job, ablations);
+    options.plan.strategy = static_cast<partition::Strategy>(i);
+    Compared row{options.plan.strategy,
+                 partition::predict(job.cluster, model, job.train.shape, options)};
+    if (row.found) {
+      const auto tightest =
+          partition::tightest(row.found->plan, job.cluster, model, row.found->cost);
+      row.missing_gib = std::max(tightest.missing(), 0.0) / kGib;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string compared_json(const std::vector<Compared>& rows) {
+  auto list = nlohmann::ordered_json::array();
+  for (const Compared& row : rows) {
+    nlohmann::ordered_json object{{"strategy", to_string(row.strategy)}};
+    if (row.found) {
+      object.update(figures(row.found->predicted));
+      object["stages"] = row.found->plan.stages.size();
+      object["memory_missing_gib"] = row.missing_gib;
+    } else {
+      object["error"] = row.found.error().message();
+    }
+    list.push_back(std::move(object));
+  }
+  return written({{"strategies", std::move(list)}});
+}
+
+/// One line for each strategy; those that cannot plan say why.
+std::string compared_text(const std::vector<Compared>& rows, const partition::CostOptions& cost) {
   std::string table = "strategy              step s  samples/s  TFLOPS/device  stages\n";
-  for (const auto& [strategy, found] : all) {
-    std::string line(to_string(strategy));
+  for (const Compared& row : rows) {
+    std::string line(to_string(row.strategy));
     line.resize(20, ' ');
-    if (found)
-      line += text("%8.4g", found->predicted.step_s) +
-              text("  %9.4g", found->predicted.samples_per_s) +
-              text("  %13.4g", found->predicted.tflops_per_device) +
-              text("  %6.0f", static_cast<double>(found->plan.stages.size()));
+    if (row.found)
+      line += text("%8.4g", row.found->predicted.step_s) +
+              text("  %9.4g", row.found->predicted.samples_per_s) +
+              text("  %13.4g", row.found->predicted.tflops_per_device) +
+              text("  %6.0f", static_cast<double>(row.found->plan.stages.size()));
     else
-      line += "  " + printable(found.error().message());
+      line += "  " + printable(row.found.error().message());
+    if (row.missing_gib > 0) line += text("  memory is short by %.3g GiB", row.missing_gib);
     table += line + "\n";
   }
   if (cost.exact || cost.element_bytes != 2)
@@ -99,38 +152,12 @@ std::string compared_text(const std::vector<Compared>& all, const partition::Cos
   return table;
 }
 
-std::string compared_json(const std::vector<Compared>& all) {
-  auto list = nlohmann::ordered_json::array();
-  for (const auto& [strategy, found] : all) {
-    nlohmann::ordered_json row{{"strategy", to_string(strategy)}};
-    if (found) {
-      row.update(figures(found->predicted));
-      row["stages"] = found->plan.stages.size();
-    } else {
-      row["error"] = found.error().message();
-    }
-    list.push_back(std::move(row));
-  }
-  return written({{"strategies", std::move(list)}});
-}
-
-/// One line for each strategy; those that cannot plan say why.
-void compare(const actors::JobConfig& job, const PlanCommand& command, Console& console) {
-  std::vector<Compared> all;
-  for (int i = 0; i <= static_cast<int>(partition::kStrategyLast); ++i) {
-    auto options = search_options(job, command.ablations);
-    options.plan.strategy = static_cast<partition::Strategy>(i);
-    all.push_back({options.plan.strategy, partition::predict(job.cluster, actors::model_cost(job),
-                                                             job.train.shape, options)});
-  }
-  console.print(command.json ? compared_json(all) : compared_text(all, job.cost));
-}
-
 Status try_show_plan(const PlanCommand& command, Console& console) {
   HOLMES_TRY_ASSIGN(const auto job,
                     actors::load_job({command.job, command.overrides, command.nccl, false}));
   if (command.compare) {
-    compare(job, command, console);
+    const auto rows = all_strategies(job, command.ablations);
+    console.print(command.json ? compared_json(rows) : compared_text(rows, job.cost));
     return {};
   }
   const auto model = actors::model_cost(job);
@@ -139,7 +166,8 @@ Status try_show_plan(const PlanCommand& command, Console& console) {
                     partition::predict(job.cluster, model, job.train.shape, options));
   const auto tightest = partition::tightest(found.plan, job.cluster, model, found.cost);
   console.print(command.json ? predicted_json(found, job, tightest)
-                             : explain(found.plan, job.cluster) + predicted_text(found, tightest));
+                             : explain(found.plan, job.cluster) +
+                                   predicted_text(found, job.cluster, tightest));
   return {};
 }
 

@@ -35,6 +35,34 @@ TEST_F(Commands, PlanExplainsItselfToPeople) {
   EXPECT_THAT(capture_.out(), HasSubstr("stage"));
 }
 
+TEST_F(Commands, ComparingHasEveryStrategyInJsonToo) {
+  PlanCommand command{job(), {}, true};
+  command.compare = true;
+  EXPECT_EQ(show_plan(command, capture_.console()), 0) << capture_.error();
+  const auto rows = nlohmann::json::parse(capture_.out());
+  ASSERT_EQ(rows.size(), static_cast<std::size_t>(partition::kStrategyLast) + 1);
+  for (const auto& row : rows) EXPECT_GT(row["step_s"], 0) << row;
+}
+
+TEST_F(Commands, ThePlanInJsonHasWhatCameSecond) {
+  EXPECT_EQ(show_plan({job(), {"parallel.strategy=auto"}, true}, capture_.console()), 0);
+  const auto plan = nlohmann::json::parse(capture_.out());
+  ASSERT_FALSE(plan["runners_up"].empty());
+  EXPECT_GE(plan["runners_up"][0]["step_s"], plan["predicted"]["step_s"]);
+}
+
+TEST_F(Commands, ShortMemoryIsMarkedWithTheDeviceAndItsHost) {
+  write_file(folder_.path() / "c.toml",
+             "[[host]]\nname = \"h\"\n[[host.device]]\nmemory_gib = 0.18\n");
+  const std::vector<std::string> small{"cluster.file=" + (folder_.path() / "c.toml").string()};
+  EXPECT_EQ(show_plan({job(), small}, capture_.console()), 0) << capture_.error();
+  EXPECT_THAT(capture_.out(), HasSubstr("memory is short: device 0 of host h lacks "));
+  PlanCommand command{job(), small};
+  command.compare = true;
+  EXPECT_EQ(show_plan(command, capture_.console()), 0) << capture_.error();
+  EXPECT_THAT(capture_.out(), HasSubstr("memory is short by "));
+}
+
 TEST_F(Commands, PlanRefusesWrongKeys) {
   EXPECT_EQ(show_plan({job(), {"train.stps=3"}, false}, capture_.console()), 2);
   EXPECT_THAT(capture_.error(), HasSubstr("stps"));
