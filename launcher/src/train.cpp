@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "display.hpp"
+#include "effective_config.hpp"
 #include "exit_codes.hpp"
 #include "failure.hpp"
 #include "holmes/model/checkpoint.hpp"
@@ -137,6 +138,16 @@ DisplayOptions display_options(const TrainCommand& command, const TrainServices&
   return options;
 }
 
+Status begin(const TrainCommand& command, const actors::JobConfig& job, const RunFolder& folder,
+             Console& console) {
+  HOLMES_TRY(folder.begin(command.job));
+  HOLMES_TRY_ASSIGN(const auto changed, keep_effective(folder, job));
+  if (!command.resume) return {};
+  for (const std::string& key : changed)
+    console.log("holmes: resumed with another setting than before: " + key);
+  return {};
+}
+
 Result<actors::Outcome> run_session(const TrainCommand& command, const actors::JobConfig& job,
                                     const RunFolder& folder, EventSink& events,
                                     const TrainServices& services) {
@@ -147,7 +158,7 @@ Result<actors::Outcome> run_session(const TrainCommand& command, const actors::J
   options.job = job;
   options.resume = command.resume;
   options.starter = &processes;
-  options.before_start = [&] { return folder.begin(command.job); };
+  options.before_start = [&] { return begin(command, job, folder, services.console); };
   options.log = services.log;
   options.on_event = [&events](const actors::Event& event) { events.on_event(event); };
   HOLMES_TRY_ASSIGN(const auto session, services.start_session(std::move(options)));
