@@ -13,8 +13,9 @@ std::string announcement(const actors::Event& event) {
     return fmt::format("host {} started (process {})", host->name, host->pid);
   if (const auto* plan = std::get_if<actors::PlanInForce>(&event)) {
     if (plan->plan.empty()) return {};
-    return fmt::format("plan {} in force from step {}: {} stages", plan->generation.value(),
-                       plan->first_step.value(), plan->plan.stages.size());
+    return fmt::format("plan {} in force from step {}: {} stage{}", plan->generation.value(),
+                       plan->first_step.value(), plan->plan.stages.size(),
+                       plan->plan.stages.size() == 1 ? "" : "s");
   }
   if (const auto* validation = std::get_if<actors::ValidationFinished>(&event))
     return fmt::format("validation after {} steps: {:.4f} nats per token", validation->step.value(),

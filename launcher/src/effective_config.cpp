@@ -1,8 +1,11 @@
 #include "effective_config.hpp"
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
+
+#include <fmt/format.h>
 
 namespace holmes::launcher {
 namespace {
@@ -23,6 +26,14 @@ std::map<std::string, std::string> values(std::string_view text) {
   return found;
 }
 
+/// Numbers as people write them: 0.003, not 0.0030000000260770321.
+std::string short_text(const std::string& value) {
+  char* end = nullptr;
+  const double parsed = std::strtod(value.c_str(), &end);
+  const bool fraction = value.find_first_of(".e") != std::string::npos;
+  return fraction && *end == '\0' ? fmt::format("{:.7g}", parsed) : value;
+}
+
 std::string read(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream content;
@@ -38,7 +49,7 @@ std::vector<std::string> changed_keys(std::string_view before, std::string_view 
   for (const auto& [key, value] : values(now)) {
     const auto old = old_values.find(key);
     if (old != old_values.end() && old->second != value)
-      changed.push_back(key + " = " + old->second + " -> " + value);
+      changed.push_back(key + " = " + short_text(old->second) + " -> " + short_text(value));
   }
   return changed;
 }

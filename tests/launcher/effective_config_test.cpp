@@ -44,10 +44,11 @@ TEST_F(EffectiveConfig, WhatAResumedRunChangesIsTold) {
   const auto run = RunFolder::open(folder_.path() / "run", RunStart::kFresh);
   ASSERT_TRUE(run);
   ASSERT_TRUE(keep_effective(*run, load()));
-  const auto changed = keep_effective(*run, load({"train.weight_decay=0.5", "run.keep=7"}));
+  const auto changed =
+      keep_effective(*run, load({"train.lr=0.01", "train.lr_min=0.0003", "run.keep=7"}));
   ASSERT_TRUE(changed);
-  EXPECT_THAT(*changed, testing::UnorderedElementsAre(testing::HasSubstr("train.weight_decay = "),
-                                                      testing::HasSubstr("run.keep = 3 -> 7")));
+  EXPECT_THAT(*changed,
+              testing::UnorderedElementsAre("train.lr = 0.003 -> 0.01", "run.keep = 3 -> 7"));
 }
 
 }  // namespace
