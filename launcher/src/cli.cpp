@@ -26,6 +26,7 @@ struct Parsed {
   SimulateCommand simulate;
   GenerateCommand generate;
   BenchCommand bench;
+  NicsCommand nics;
   AgentCommand agent;
   bool keys = false;
   std::uint32_t agent_host = 0;
@@ -199,6 +200,16 @@ CLI::App* add_bench(CLI::App& app, Parsed& parsed) {
   return bench;
 }
 
+CLI::App* add_nics(CLI::App& app, Parsed& parsed) {
+  auto* nics = app.add_subcommand("nics", "Show the NICs of this machine and what they are");
+  nics->add_flag("--all", parsed.nics.all, "Also those that are left out, and why");
+  nics->add_flag("--json", parsed.nics.json, "Print JSON");
+  nics->add_option("--root", parsed.nics.root,
+                   "Folder with the recorded tree of a machine, instead of this one");
+  add_log_options(*nics, parsed);
+  return nics;
+}
+
 CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
   auto* agent = app.add_subcommand("agent", "Serve one host of a job; started by holmes train");
   add_number(*agent, "--host", parsed.agent_host, "Index of the host in the cluster")->required();
@@ -289,6 +300,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   const auto* simulate = add_simulate(app, parsed);
   const auto* generate = add_generate(app, parsed);
   const auto* bench = add_bench(app, parsed);
+  const auto* nics = add_nics(app, parsed);
   add_agent(app, parsed);
   try {
     auto words = with_empty_values(app, arguments);
@@ -320,6 +332,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     return {parsed.simulate, parsed.log};
   }
   if (bench->parsed()) return {parsed.bench, parsed.log};
+  if (nics->parsed()) return {parsed.nics, parsed.log};
   if (generate->parsed()) return {parsed.generate, parsed.log};
   parsed.agent.invitation.host = HostId(parsed.agent_host);
   return {parsed.agent, parsed.log};

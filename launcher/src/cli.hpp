@@ -12,6 +12,7 @@
 #include "bench/bench.hpp"
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
+#include "nics.hpp"
 
 namespace holmes::launcher {
 
@@ -67,7 +68,7 @@ struct Finished {
 
 struct CommandLine {
   std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, SimulateCommand,
-               GenerateCommand, BenchCommand, AgentCommand>
+               GenerateCommand, BenchCommand, NicsCommand, AgentCommand>
       command;
   LogOptions log;
 };

@@ -84,6 +84,11 @@ struct Program {
   }
   int operator()(const GenerateCommand& command) const { return whole(generate(command, console)); }
   int operator()(const BenchCommand& command) const { return whole(bench(command, console)); }
+  int operator()(NicsCommand command) const {
+    command.nccl = nccl_overrides();
+    command.gid_index = variable("NCCL_IB_GID_INDEX");
+    return whole(show_nics(command, console));
+  }
   int operator()(const AgentCommand& command) const {
     ignore_write_signals();
     return actors::run_agent({command.invitation, Logger(sink, "agent")});

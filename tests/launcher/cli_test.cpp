@@ -156,6 +156,7 @@ TEST(CommandLine, HelpAndVersionGoToStdout) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
                                                     {"train", "--help"},
                                                     {"plan", "--help"},
+                                                    {"nics", "--help"},
                                                     {"generate", "--help"},
                                                     {"agent", "--help"}}) {
     const auto finished = parsed<Finished>(arguments);
