@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ class World {
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<World>()> make;
+
+  /// For GoogleTest, whose own way is bytes.
+  friend std::ostream& operator<<(std::ostream& out, const Backend& backend) {
+    return out << backend.name;
+  }
 };
 
 /// What the decorated worlds are shaped to.

@@ -61,6 +61,7 @@ BulkTag tag(std::uint32_t node) {
   BulkTag tag;
   tag.generation = Generation(node / 4);
   tag.node = node;
+  if (node % 3 == 0) tag.kind = BulkKind::kCollective;  // goes early
   return tag;
 }
 
@@ -187,6 +188,9 @@ std::vector<std::string> fuzz_samples() {
                   wire::encode(wire::Refusal{ErrorCode::kCorrupt, "why not"}), {});
   const wire::Chunk whole{tag(5), {}, 0, kBytes, wire::checksum(bytes)};
   const wire::Chunk first{tag(6), {}, 0, kBytes, {}};
+  const wire::Chunk early{tag(9), {}, 0, kBytes, wire::checksum(bytes)};
+  const auto taken =
+      framed_step(wire::FrameType::kCredit, false, wire::encode(wire::Credit{{}, kBytes, 1}), {});
   const wire::Chunk stale{tag(1), {}, 0, kBytes, {}};
   const auto chunk = [](const wire::Chunk& c, std::span<const std::byte> b) {
     return framed_step(wire::FrameType::kChunk, true, wire::encode(c, b.size()), b);
@@ -199,6 +203,7 @@ std::vector<std::string> fuzz_samples() {
           supersede + chunk(stale, bytes) + credit + farewell,
           chunk(first, part) + supersede + chunk(whole, bytes),
           step(0, raw, {}),
+          chunk(early, bytes) + supersede + taken + chunk(first, bytes) + taken,
           framed_step(wire::FrameType::kHello, false, wire::encode(hello), {})};
 }
 

@@ -7,6 +7,13 @@
 #include "collectives_world.hpp"
 
 namespace holmes::transport {
+
+/// For GoogleTest, whose own way is bytes.
+std::ostream& operator<<(std::ostream& out, Algorithm algorithm);
+std::ostream& operator<<(std::ostream& out, Algorithm algorithm) {
+  return out << to_string(algorithm);
+}
+
 namespace {
 
 constexpr std::size_t kRanks = 4;

@@ -282,6 +282,8 @@ TEST(Collectives, TheModelPrefersFewStepsForShortAndLittleTrafficForLong) {
   const LinkCost cost{10, std::chrono::microseconds(20)};
   EXPECT_EQ(choose(Collective::kAllReduce, 64, 8, cost), Algorithm::kDirect);
   EXPECT_EQ(choose(Collective::kAllReduce, 4096, 2, cost), Algorithm::kDoubling);
+  EXPECT_NE(choose(Collective::kAllReduce, 64 * kMiB, 2, cost), Algorithm::kDoubling)
+      << "it sums only what is there whole";
   EXPECT_NE(choose(Collective::kAllReduce, 64 * kMiB, 8, cost), Algorithm::kDoubling);
   EXPECT_EQ(choose(Collective::kBroadcast, 64 * kMiB, 8, cost), Algorithm::kRing);
   for (const auto collective : kDataCollectives)

@@ -52,10 +52,12 @@ struct Tag {
   destination @8 :UInt32;
 }
 
-# The receiver has reserved a buffer of so many bytes for this tag.
+# The receiver has reserved a buffer of so many bytes for this tag. Or, where `taken` is not 0: it
+# has taken so many payloads that were sent early, of so many bytes together.
 struct Credit {
   tag @0 :Tag;
   bytes @1 :UInt64;
+  taken @2 :UInt32;
 }
 
 # Header of one chunk of a bulk payload.

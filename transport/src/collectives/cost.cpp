@@ -9,6 +9,8 @@ namespace holmes::transport {
 namespace {
 
 constexpr std::size_t kElementsInLine = 16;
+/// Copying and summing of what doubling has received whole; the others do it while they receive.
+constexpr double kSumBytesPerS = 4e9;
 
 /// Steps of a tree or of doubling over so many ranks.
 std::size_t levels(std::size_t ranks) {
@@ -16,8 +18,9 @@ std::size_t levels(std::size_t ranks) {
 }
 
 struct Cost {
-  double steps = 0;  // one after the other
-  double bytes = 0;  // through the busier direction of the busiest NIC
+  double steps = 0;   // one after the other
+  double bytes = 0;   // through the busier direction of the busiest NIC
+  double summed = 0;  // bytes that are copied and summed while nothing is under way
 };
 
 Cost ring_or_direct(Collective collective, double steps, double bytes, double ranks) {
@@ -46,7 +49,7 @@ Cost cost_of(Collective collective, Algorithm algorithm, double bytes, std::size
   if (algorithm != Algorithm::kDoubling)
     return ring_or_direct(collective, algorithm == Algorithm::kRing ? p - 1 : 1, bytes, p);
   const double steps = std::has_single_bit(ranks) ? log : log + 1;
-  return {steps, steps * bytes};
+  return {steps, steps * bytes, steps * bytes};
 }
 
 bool possible(Collective collective, Algorithm algorithm) {
@@ -99,7 +102,8 @@ Duration predict(Collective collective, Algorithm algorithm, std::size_t bytes, 
   if (ranks <= 1) return {};
   if (algorithm == Algorithm::kAuto) algorithm = choose(collective, bytes, ranks, cost);
   const auto spent = cost_of(collective, algorithm, static_cast<double>(bytes), ranks);
-  return from_seconds(spent.steps * seconds(cost.latency) + spent.bytes * 8 / (cost.gbit_s * 1e9));
+  return from_seconds(spent.steps * seconds(cost.latency) + spent.bytes * 8 / (cost.gbit_s * 1e9) +
+                      spent.summed / kSumBytesPerS);
 }
 
 Algorithm choose(Collective collective, std::size_t bytes, std::size_t ranks,

@@ -39,15 +39,18 @@ struct Incoming {
   std::size_t bytes = 0;
   std::size_t filled = 0;
   std::size_t handed_on = 0;           // bytes that the sink has had
-  Reservation* reservation = nullptr;  // none: read and dropped
+  Reservation* reservation = nullptr;  // none: read and dropped, or early
+  Buffer early = {};                   // of a payload that nobody has reserved for yet
 
   /// Its pieces go through the lane's scratch memory.
   bool through_scratch() const {
+    if (early) return false;
     return reservation == nullptr || reservation->landing.memory.empty();
   }
   /// Nobody wants the rest.
   void drop() {
     reservation = nullptr;
+    early = {};
     handed_on = filled;
   }
 };

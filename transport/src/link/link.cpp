@@ -100,11 +100,36 @@ void Link::send_bulk(const BulkTag& tag, const TensorShape& shape, BufferView pa
   const auto sequence = next_sequence_++;
   sends_.emplace(sequence, BulkSend{tag, shape, std::move(payload), std::move(done)});
   send_by_tag_.emplace(tag, sequence);
+  if (goes_early(tag, sends_.at(sequence).payload.size())) {
+    early_waiting_.push_back(sequence);
+    return send_early();
+  }
   const auto credit = credits_.find(tag);
   if (credit == credits_.end()) return;
   const auto bytes = credit->second;
   credits_.erase(credit);
   match(sequence, bytes);
+}
+
+/// Sends of short payloads go as long as the window has room.
+void Link::send_early() {
+  for (; !early_waiting_.empty(); early_waiting_.pop_front()) {
+    const auto sequence = early_waiting_.front();
+    auto& send = sends_.at(sequence);
+    if (!early_window_.take(send.payload.size())) break;
+    send.credited = true;
+    ready_.insert(sequence);
+  }
+  pump();
+}
+
+/// A send that is dropped before its payload was given to a lane.
+void Link::forget_early(Sequence sequence, const BulkSend& send) {
+  if (!goes_early(send.tag, send.payload.size())) return;
+  if (send.credited)
+    early_window_.give_back(1, send.payload.size());
+  else
+    std::erase(early_waiting_, sequence);
 }
 
 /// The receiver's buffer for a pending send is known.
@@ -195,7 +220,11 @@ void Link::receive_bulk(const BulkTag& tag, const TensorShape& shape, Landing la
 void Link::reserve(const BulkTag& tag, Reservation reservation) {
   const auto bytes = reservation.landing.bytes;
   reservations_.emplace(tag, std::move(reservation));
-  pipe_->send_credit({tag, bytes});
+  if (!goes_early(tag, bytes)) return pipe_->send_credit({tag, bytes, 0});
+  if (!early_inbox_.contains(tag)) return;
+  executor_->post([weak = weak_from_this(), tag] {
+    if (const auto self = weak.lock()) self->deliver_early(tag);
+  });
 }
 
 void Link::on_control(std::function<void(Buffer)> handler) {
@@ -238,6 +267,7 @@ void Link::supersede(Generation generation) {
       ++it;
       continue;
     }
+    forget_early(sequence, send);
     const auto error = superseded(send.tag, generation);
     stale.emplace(sequence, [done = std::move(send.done), error] { done(error); });
     send_by_tag_.erase(send.tag);
@@ -247,12 +277,14 @@ void Link::supersede(Generation generation) {
     auto& [tag, reservation] = *it;
     if (tag.generation >= generation) break;  // tags sort by generation first
     const auto error = superseded(tag, generation);
-    for (auto& lane : lanes_)
-      if (lane.incoming && lane.incoming->reservation == &reservation) lane.incoming->drop();
     const auto sequence = reservation.sequence;
     stale.emplace(sequence, fail_later(std::move(reservation), error));
     it = reservations_.erase(it);
   }
+  for (auto& lane : lanes_)
+    if (lane.incoming && lane.incoming->chunk.tag.generation < generation) lane.incoming->drop();
+  early_inbox_.drop_below(generation);
+  if (const auto credit = early_inbox_.due()) pipe_->send_credit(*credit);
   std::erase_if(credits_, [&](const auto& entry) { return entry.first.generation < generation; });
   for (auto& [sequence, task] : stale) executor_->post(std::move(task));
 }
@@ -277,6 +309,8 @@ void Link::end(const Error& error, const std::optional<wire::Refusal>& farewell)
   control_handler_.reset();
   early_controls_.clear();
   credits_.clear();
+  early_waiting_.clear();
+  early_inbox_.clear();
   ready_.clear();
   send_by_tag_.clear();
   for (auto& lane : lanes_) {

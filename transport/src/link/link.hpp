@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "holmes/transport/connection.hpp"
+#include "link/early.hpp"
 #include "link/incoming.hpp"
 #include "link/pipe.hpp"
 
@@ -86,9 +87,14 @@ class Link final : public Connection, public std::enable_shared_from_this<Link> 
   void complete_later(SendHandler done, Status status);
   void reserve(const BulkTag& tag, Reservation reservation);
   void pump();
+  void send_early();
+  void deliver_early(const BulkTag& tag);
+  void early_complete(Incoming incoming);
+  void early_taken(std::size_t bytes);
+  void forget_early(Sequence sequence, const BulkSend& send);
   void give_chunk(std::size_t lane);
-  void finish_send(std::map<Sequence, BulkSend>::iterator at);
   void match(Sequence sequence, std::uint64_t credit_bytes);
+  Status find_place(Incoming& incoming);
   Status check_chunk(const wire::Chunk& chunk, const Reservation& wanted, std::size_t bytes) const;
   void piece_complete(std::size_t lane);
   void chunk_complete(std::size_t lane);
@@ -111,6 +117,9 @@ class Link final : public Connection, public std::enable_shared_from_this<Link> 
   std::set<Sequence> ready_;  // sends whose receiver has a buffer, with chunks to give
   std::map<BulkTag, std::uint64_t> credits_;  // of the peer, not yet matched by a send
   std::map<BulkTag, Reservation> reservations_;
+  EarlyWindow early_window_;
+  std::deque<Sequence> early_waiting_;  // sends that the window has no room for
+  EarlyInbox early_inbox_;
   std::vector<BulkLane> lanes_;
 
   std::shared_ptr<std::function<void(Buffer)>> control_handler_;

@@ -56,7 +56,16 @@ void Link::control_arrived(Buffer message) {
 }
 
 void Link::credit_arrived(const wire::Credit& credit) {
-  if (!open() || credit.tag.generation < generation_) return;
+  if (!open()) return;
+  if (credit.taken > 0) {
+    if (!early_window_.give_back(credit.taken, credit.bytes))
+      return fail(Error(ErrorCode::kCorrupt, where_ + ": takes more than was sent early"));
+    return send_early();
+  }
+  if (credit.tag.generation < generation_) return;
+  if (goes_early(credit.tag, credit.bytes))
+    return fail(Error(ErrorCode::kCorrupt, where_ + ": a buffer was reserved for " +
+                                               to_string(credit.tag) + ", which needs none"));
   if (const auto send = send_by_tag_.find(credit.tag); send != send_by_tag_.end()) {
     if (sends_.at(send->second).credited)
       return fail(Error(ErrorCode::kCorrupt,
@@ -73,19 +82,28 @@ void Link::credit_arrived(const wire::Credit& credit) {
 void Link::chunk_begins(std::size_t lane, const wire::Chunk& chunk, std::size_t bytes) {
   if (!open()) return;
   HOLMES_ASSERT(!lanes_[lane].incoming, "a chunk begins inside another");
-  Incoming incoming{chunk, bytes, 0, 0, nullptr};
-  if (chunk.tag.generation >= generation_) {
-    const auto found = reservations_.find(chunk.tag);
-    if (found == reservations_.end())
-      return fail(Error(ErrorCode::kCorrupt,
-                        where_ + ": sends " + to_string(chunk.tag) + ", which nobody reserved"));
-    incoming.reservation = &found->second;
-    if (const auto fits = check_chunk(chunk, found->second, bytes); !fits)
-      return fail(fits.error().in(where_));
-    if (lanes_.size() > 1) found->second.begun.add(chunk.offset / limits::kChunkBytesMax);
-  }
+  Incoming incoming{chunk, bytes, 0, 0, nullptr, {}};
+  if (chunk.tag.generation >= generation_)
+    if (const auto begun = find_place(incoming); !begun) return fail(begun.error().in(where_));
   lanes_[lane].incoming = std::move(incoming);
   if (bytes == 0) chunk_complete(lane);
+}
+
+/// Where the chunk's bytes go: what was reserved for it, or memory for what comes early.
+Status Link::find_place(Incoming& incoming) {
+  const auto& chunk = incoming.chunk;
+  const auto found = reservations_.find(chunk.tag);
+  if (found != reservations_.end()) {
+    incoming.reservation = &found->second;
+    HOLMES_TRY(check_chunk(chunk, found->second, incoming.bytes));
+    if (lanes_.size() > 1) found->second.begun.add(chunk.offset / limits::kChunkBytesMax);
+    return {};
+  }
+  if (!goes_early(chunk.tag, chunk.total) || incoming.bytes != chunk.total ||
+      early_inbox_.contains(chunk.tag))
+    return Error(ErrorCode::kCorrupt, "sends " + to_string(chunk.tag) + ", which nobody reserved");
+  HOLMES_TRY_ASSIGN(incoming.early, early_inbox_.memory(incoming.bytes));
+  return {};
 }
 
 Status Link::check_chunk(const wire::Chunk& chunk, const Reservation& wanted,
@@ -111,6 +129,7 @@ std::span<std::byte> Link::payload_space(std::size_t lane_index) {
                 "no chunk is being read");
   const auto& incoming = *lane.incoming;
   const auto missing = incoming.bytes - incoming.filled;
+  if (incoming.early) return lane.incoming->early.mutable_bytes().subspan(incoming.filled, missing);
   if (!incoming.through_scratch())
     return incoming.reservation->landing.memory.subspan(incoming.chunk.offset + incoming.filled,
                                                         missing);
@@ -137,17 +156,19 @@ void Link::piece_complete(std::size_t lane_index) {
   const auto bytes = incoming.filled - incoming.handed_on;
   const auto offset = incoming.chunk.offset + incoming.handed_on;
   incoming.handed_on = incoming.filled;
-  if (incoming.reservation == nullptr) return;
-  const auto& landing = incoming.reservation->landing;
-  const std::span<const std::byte> piece = landing.memory.empty()
-                                               ? std::span(lane.scratch).first(bytes)
-                                               : landing.memory.subspan(offset, bytes);
+  if (incoming.reservation == nullptr && !incoming.early) return;
+  const auto memory =
+      incoming.early ? std::span<std::byte>() : incoming.reservation->landing.memory;
+  const std::span<const std::byte> piece = incoming.early   ? incoming.early.bytes()
+                                           : memory.empty() ? std::span(lane.scratch).first(bytes)
+                                                            : memory.subspan(offset, bytes);
   if (incoming.chunk.checksum && *incoming.chunk.checksum != wire::checksum(piece))
     return fail(
         Error(ErrorCode::kCorrupt,
               where_ + ": a chunk of " + to_string(incoming.chunk.tag) + " has a wrong checksum"));
-  if (landing.sink == nullptr || bytes == 0) return;
-  const auto keep = landing.sink;  // it may end the link, or supersede what it belongs to
+  if (incoming.early || incoming.reservation->landing.sink == nullptr || bytes == 0) return;
+  // It may end the link, or supersede what it belongs to.
+  const auto keep = incoming.reservation->landing.sink;
   if (const auto taken = keep->piece(offset, piece); !taken) fail(taken.error().in(where_));
 }
 
@@ -155,7 +176,9 @@ void Link::chunk_complete(std::size_t lane) {
   const auto self = shared_from_this();  // a handler may drop the last other reference
   piece_complete(lane);
   if (!open()) return;
-  const auto incoming = *std::exchange(lanes_[lane].incoming, std::nullopt);
+  auto incoming = std::move(*std::exchange(lanes_[lane].incoming, std::nullopt));
+  if (incoming.early) return early_complete(std::move(incoming));
+  if (goes_early(incoming.chunk.tag, incoming.chunk.total)) early_taken(incoming.bytes);
   if (incoming.reservation == nullptr) {
     ++stats_.stale_dropped;
     return;
@@ -167,6 +190,42 @@ void Link::chunk_complete(std::size_t lane) {
   reservations_.erase(incoming.chunk.tag);
   ++stats_.bulk_received;
   finished.complete();
+}
+
+/// A payload came before it was reserved for; it may have been meanwhile.
+void Link::early_complete(Incoming incoming) {
+  const auto tag = incoming.chunk.tag;
+  early_inbox_.keep(tag, {std::move(incoming.chunk.shape), std::move(incoming.early)});
+  if (reservations_.contains(tag)) deliver_early(tag);
+}
+
+void Link::deliver_early(const BulkTag& tag) {
+  const auto found = reservations_.find(tag);
+  if (!open() || found == reservations_.end()) return;
+  const auto kept = early_inbox_.take(tag);
+  if (!kept) return;
+  const auto bytes = kept->payload.bytes();
+  auto& landing = found->second.landing;
+  if (landing.bytes != bytes.size() || found->second.shape != kept->shape)
+    return fail(Error(ErrorCode::kCorrupt, where_ + ": " + to_string(tag) + " comes as " +
+                                               shape_text(kept->shape, bytes.size()) +
+                                               ", expected was " +
+                                               shape_text(found->second.shape, landing.bytes)));
+  early_taken(bytes.size());
+  if (!landing.memory.empty()) std::copy(bytes.begin(), bytes.end(), landing.memory.begin());
+  if (const auto sink = landing.sink; sink != nullptr && !bytes.empty())
+    if (const auto taken = sink->piece(0, bytes); !taken) return fail(taken.error().in(where_));
+  const auto again = reservations_.find(tag);  // the sink may have superseded it
+  if (!open() || again == reservations_.end()) return;
+  auto finished = std::move(again->second);
+  reservations_.erase(again);
+  ++stats_.bulk_received;
+  finished.complete();
+}
+
+void Link::early_taken(std::size_t bytes) {
+  early_inbox_.taken(bytes);
+  if (const auto credit = early_inbox_.due()) pipe_->send_credit(*credit);
 }
 
 void Link::farewell_arrived(const wire::Refusal& farewell) {

@@ -120,9 +120,34 @@ void Lane::await_writable() {
 }
 
 void Lane::await_readable() {
+  if (reader_.between_frames()) return read_head();
   socket_->async_wait(Socket::wait_read, [this, keep = keep_.lock()](std::error_code) {
     if (socket_) read();
   });
+}
+
+/// Between frames the place of the next bytes is certain: one call waits and reads, which spares
+/// the system calls of asking first.
+void Lane::read_head() {
+  const auto space = reader_.space().first;
+  socket_->async_read_some(
+      asio::buffer(space.data(), space.size()),
+      [this, keep = keep_.lock(), size = space.size()](std::error_code error, std::size_t bytes) {
+        if (!socket_) return;
+        if (error) return lost(error);
+        if (!take_read(bytes)) return;
+        if (bytes < size) return await_readable();
+        read();
+      });
+}
+
+/// False: the lane was closed by what came.
+bool Lane::take_read(std::size_t bytes) {
+  events_.received(bytes);
+  const auto status = reader_.filled(bytes);
+  if (!socket_) return false;
+  if (!status) events_.violated(status.error());
+  return status.has_value() && socket_.has_value();
 }
 
 /// Reads what is there. What the sink does may close this lane: look at socket_ after each step.
@@ -138,10 +163,7 @@ void Lane::read() {
     if (would_block(error)) break;
     if (error) return lost(error);
     turn += bytes;
-    events_.received(bytes);
-    const auto status = reader_.filled(bytes);
-    if (!socket_) return;
-    if (!status) return events_.violated(status.error());
+    if (!take_read(bytes)) return;
     if (bytes < space.first.size() + space.second.size()) break;  // nothing more is there now
   }
   await_readable();

@@ -54,6 +54,8 @@ class Lane {
   bool take_written(std::size_t bytes);
   void await_writable();
   void read();
+  void read_head();
+  bool take_read(std::size_t bytes);
   void await_readable();
   void lost(const std::error_code& error);
 

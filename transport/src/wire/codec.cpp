@@ -147,6 +147,7 @@ EncodedHead encode(const Credit& credit, EncodedHead reuse) {
   const auto fill = [&](schema::Credit::Builder out) {
     fill_tag(credit.tag, out.initTag());
     out.setBytes(credit.bytes);
+    out.setTaken(credit.taken);
   };
   return encode_frame<schema::Credit>(FrameType::kCredit, 0, fill, std::move(reuse));
 }
@@ -216,7 +217,7 @@ Result<Credit> decode_credit(std::span<const std::byte> header) {
                                         HOLMES_TRY_ASSIGN(auto tag, read_tag(in.getTag()));
                                         if (in.getBytes() > limits::kPayloadBytesMax)
                                           return corrupt("a credit that is too large");
-                                        return Credit{tag, in.getBytes()};
+                                        return Credit{tag, in.getBytes(), in.getTaken()};
                                       });
 }
 

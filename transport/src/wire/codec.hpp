@@ -53,6 +53,9 @@ struct Control {
 struct Credit {
   BulkTag tag;
   std::uint64_t bytes = 0;
+  /// Not 0: no buffer was reserved; so many payloads that went early, of `bytes` together, were
+  /// taken. The tag means nothing then.
+  std::uint32_t taken = 0;
 };
 
 struct Chunk {

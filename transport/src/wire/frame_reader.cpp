@@ -4,8 +4,15 @@
 
 namespace holmes::transport::wire {
 
+namespace {
+
+/// Frames of at most this size are copied rather than asked for twice.
+constexpr std::size_t kSmallBytes = 16 * kKiB;
+
+}  // namespace
+
 FrameReader::FrameReader(FrameSink& sink, std::size_t read_ahead)
-    : sink_(sink), buffer_(std::max(read_ahead, kPrefixBytes + kHeaderBytesMax)) {
+    : sink_(sink), buffer_(std::max(read_ahead, kPrefixBytes + kHeaderBytesMax + kSmallBytes)) {
   exact_ = read_ahead == 0;
 }
 
@@ -13,7 +20,7 @@ FrameReader::Space FrameReader::space() {
   direct_ = 0;
   const std::span<std::byte> buffer(buffer_);
   if (payload_left_ == 0) {
-    if (!exact_) return {buffer, {}};
+    if (!exact_ || (small_ && decoder_.fresh())) return {buffer, {}};
     return {buffer.first(decoder_.fresh() ? head_bytes_ : decoder_.needed()), {}};
   }
   auto space = sink_.payload_space();
@@ -51,6 +58,7 @@ Status FrameReader::parse(std::span<const std::byte> bytes) {
     const auto head = decoder_.head();
     payload_left_ = head.payload_bytes;
     head_bytes_ = kPrefixBytes + head.header.size();
+    small_ = payload_left_ <= kSmallBytes;
     const auto accepted = sink_.on_head(head);
     decoder_.next();
     if (!accepted) return accepted;

@@ -24,7 +24,11 @@ class FrameReader {
  public:
   /// Without `read_ahead` payloads are not copied: it asks for a payload and the next head at once,
   /// of which it knows the size once it has seen one. (A shorter head lets some bytes slip in.)
+  /// After a small frame it reads ahead all the same: the next one is probably small, too.
   FrameReader(FrameSink& sink, std::size_t read_ahead);
+
+  /// The next bytes go into memory of its own, which nothing but filled() changes.
+  bool between_frames() const { return payload_left_ == 0; }
 
   /// Two places, one after the other.
   struct Space {
@@ -45,6 +49,7 @@ class FrameReader {
   std::size_t payload_left_ = 0;
   std::size_t head_bytes_ = kPrefixBytes;  // of the last head
   bool exact_ = false;                     // asks for heads exactly
+  bool small_ = false;                     // the last frame was
   std::size_t direct_ = 0;                 // bytes of the last space() that are the sink's
   std::vector<std::byte> buffer_;
 };

@@ -9,9 +9,9 @@
 //
 // Completion: each accepted operation completes exactly once, with success or an error. Control
 // messages complete and arrive in the order in which they were sent. A bulk send waits until its
-// receiver has reserved a buffer under the same tag; among those whose buffers are ready, bulk
-// sends go in the order in which they were submitted. Errors are sticky: after the first one the
-// connection is closed, everything pending completes with that error, and so does every later call.
+// receiver has reserved a buffer under the same tag (but a short one of a collective does not);
+// those that need not wait go in the order in which they were submitted. Errors are sticky: after
+// the first the connection is closed, and everything pending and later completes with that error.
 
 #include <functional>
 #include <memory>
