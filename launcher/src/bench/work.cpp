@@ -47,7 +47,7 @@ class RankMesh {
     const auto accepted = [this](std::shared_ptr<Connection> link) {
       links.at(link->peer().host.index()) = std::move(link);
     };
-    const auto refused = [this](const Error& error) { error_ = error; };
+    const auto refused = [this](const Error& error) { *error_ = error; };
     HOLMES_TRY_ASSIGN(listener_, context_->listen({"127.0.0.1:0"}, identity(), accepted, refused));
     HOLMES_TRY_ASSIGN(const auto addresses, line.all_gather(listener_->endpoint().address));
     for (std::uint32_t peer = 0; peer < rank_; ++peer)
@@ -56,26 +56,31 @@ class RankMesh {
                           if (result)
                             links[peer] = *result;
                           else
-                            error_ = result.error();
+                            *error_ = result.error();
                         });
-    return run_until([this] {
+    HOLMES_TRY(run_until([this] {
       return std::count(links.begin(), links.end(), nullptr) == 1;  // the own place
-    });
+    }));
+    for (const auto& link : links)
+      if (link != nullptr)
+        link->on_closed([problem = error_](const Error& error) { *problem = error; });
+    return {};
   }
 
   Status run_until(const std::function<bool()>& done) {
-    const bool reached = loop.run_until([&] { return error_.has_value() || done(); }, kPatience);
-    if (error_) return *error_;
+    const bool reached = loop.run_until([&] { return error_->has_value() || done(); }, kPatience);
+    if (*error_) return **error_;
     if (reached) return {};
     return Error(ErrorCode::kTimeout, "rank " + std::to_string(rank_) + ": nothing happens");
   }
-  void fail(const Error& error) { error_ = error; }
+  void fail(const Error& error) { *error_ = error; }
 
   EventLoop loop;
 
  private:
   const std::uint32_t rank_;
-  std::optional<Error> error_;
+  /// Shared, since links may outlive what else there is.
+  const std::shared_ptr<std::optional<Error>> error_ = std::make_shared<std::optional<Error>>();
 
  public:
   std::vector<std::shared_ptr<Connection>> links;
@@ -103,7 +108,10 @@ class Repeater {
     HOLMES_TRY_ASSIGN(const auto counts, line.all_gather(std::to_string(wanted)));
     const auto cpu = cpu_seconds();
     HOLMES_TRY(repeat(std::clamp<std::uint64_t>(std::stoull(counts.front()), 3, kRepetitionsMax)));
-    return figures_of(std::move(times_), cpu_seconds() - cpu);
+    const auto spent = cpu_seconds() - cpu;
+    // Nobody leaves while another still waits for it.
+    HOLMES_TRY(line.all_gather(""));
+    return figures_of(std::move(times_), spent);
   }
 
  private:
@@ -161,7 +169,9 @@ Result<Descriptor> raw_socket(std::uint32_t rank, RankLine& line) {
 Result<Figures> raw_work(const BenchCommand& command, std::uint32_t rank, RankLine& line) {
   HOLMES_TRY_ASSIGN(const auto socket, raw_socket(rank, line));
   HOLMES_TRY(line.all_gather(""));
-  return raw_exchange(socket.get(), rank == 0, command.bytes, command.seconds);
+  const auto figures = raw_exchange(socket.get(), rank == 0, command.bytes, command.seconds);
+  HOLMES_TRY(line.all_gather(""));
+  return figures;
 }
 
 Result<Figures> exchange_work(const BenchCommand& command, std::uint32_t rank, RankLine& line) {
@@ -230,13 +240,7 @@ Result<Figures> collective_work(const BenchCommand& command, std::uint32_t rank,
       return group->all_reduce({{}, std::move(buffer)}, algorithm, finished);
     group->reduce_scatter({{}, std::move(buffer)}, algorithm, finished);
   });
-  auto figures = repeater.run(command, line);
-  if (!figures) return figures;
-  // Nobody leaves while another still waits for what this rank has sent.
-  bool all_here = false;
-  group->barrier([&](const Status&) { all_here = true; });
-  HOLMES_TRY(mesh.run_until([&] { return all_here; }));
-  return figures;
+  return repeater.run(command, line);
 }
 
 }  // namespace holmes::launcher

@@ -8,7 +8,7 @@
 namespace holmes::launcher {
 
 /// Times that a body calls RankLine::all_gather.
-constexpr int kGathers = 2;
+constexpr int kGathers = 3;
 
 /// One plain socket between two ranks, both ways at once.
 Result<Figures> raw_work(const BenchCommand& command, std::uint32_t rank, RankLine& line);

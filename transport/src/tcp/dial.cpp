@@ -103,6 +103,7 @@ void Dial::established() {
   const auto pipe =
       std::make_shared<TcpPipe>(loop_, release_all(*control_, bulk_), options_, memory_);
   link->attach(pipe);
+  options_.logger.debug("connected to " + where);
   finish(std::static_pointer_cast<Connection>(link));
   if (link->open()) pipe->start(link);
 }

@@ -155,6 +155,7 @@ void Acceptor::established(const Half& half) {
   const auto pipe =
       std::make_shared<TcpPipe>(loop_, release_all(*half.control, half.bulk), options_, memory_);
   link->attach(pipe);
+  options_.logger.debug("accepted " + link->where());
   const auto accepted = accepted_;
   accepted(link);
   if (link->open()) pipe->start(link);
@@ -166,6 +167,7 @@ void Acceptor::refuse(Greeting& greeting, const Error& reason) {
 }
 
 void Acceptor::report(const Error& reason) {
+  options_.logger.debug("refused: " + reason.message());
   const auto refused = refused_;
   if (refused) refused(reason);
 }
