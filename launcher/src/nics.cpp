@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "exit_codes.hpp"
+#include "failure.hpp"
 #include "holmes/transport/nics.hpp"
 
 namespace holmes::launcher {
@@ -180,8 +181,7 @@ Status try_show_nics(const NicsCommand& command, Console& console) {
 int show_nics(const NicsCommand& command, Console& console) {
   const auto shown = try_show_nics(command, console);
   if (shown) return kExitDone;
-  console.log("holmes: " + shown.error().message());
-  return exit_code(shown.error().code());
+  return report_failure(shown.error(), console, command.json);
 }
 
 }  // namespace holmes::launcher

@@ -9,5 +9,7 @@ namespace holmes {
 
 /// Calls of operator new so far, on all threads.
 std::uint64_t allocation_count();
+/// Those of them that were for at least 4 KiB: tensors and pieces of them, not notes about them.
+std::uint64_t large_allocation_count();
 
 }  // namespace holmes

@@ -12,7 +12,6 @@ namespace holmes::transport::collectives {
 namespace {
 
 constexpr std::size_t kBlockElements = 4 * kKiB;
-constexpr std::size_t kLevelsMax = 32;
 constexpr std::size_t kOwnPiecesAhead = 3;
 constexpr std::uint32_t kPartsRound = 0;
 constexpr std::uint32_t kSumsRound = 1;
@@ -41,10 +40,19 @@ class Direct final : public Operation {
   void begin() override {
     parts_.resize(pieces_.count());
     if (!sums_) copy_input(own_);
+    if (const auto ready = take_scratch(); !ready) return fail_group(ready.error());
     for (std::size_t i = 0; i < kOwnPiecesAhead && sums_; ++i) post_parts();
     for (std::size_t i = 0; i < kReceivesAhead && spreads_; ++i) post_sum();
     for (std::uint32_t index = 0; index < pieces_.count(); ++index) begin_piece(index);
     end_if_all_begun();
+  }
+
+  /// For the inner sums of the tree, from the pool, so that a steady state allocates nothing.
+  Status take_scratch() {
+    if (!sums_ || ranks() <= 2) return {};
+    const auto levels = static_cast<std::size_t>(std::bit_width(ranks()));
+    HOLMES_TRY_ASSIGN(scratch_, pool().acquire(levels * 2 * kBlockElements * sizeof(float)));
+    return {};
   }
 
   void begin_piece(std::uint32_t index) {
@@ -129,10 +137,9 @@ class Direct final : public Operation {
     if (width == 1) return leaves_[first];
     const auto half = width / 2;
     if (first + half >= ranks()) return tree(first, half, level + 1, out, size);
-    auto& scratch = scratch_[level];
-    scratch.resize(2 * kBlockElements);
-    const auto* left = tree(first, half, level + 1, scratch.data(), size);
-    const auto* right = tree(first + half, half, level + 1, scratch.data() + kBlockElements, size);
+    float* scratch = scratch_.mutable_as<float>().data() + level * 2 * kBlockElements;
+    const auto* left = tree(first, half, level + 1, scratch, size);
+    const auto* right = tree(first + half, half, level + 1, scratch + kBlockElements, size);
     add(out, left, right, size);
     return out;
   }
@@ -145,7 +152,7 @@ class Direct final : public Operation {
   std::uint32_t next_parts_ = 0;
   std::size_t next_sum_ = 0;
   std::vector<const float*> leaves_;
-  std::vector<float> scratch_[kLevelsMax];
+  Buffer scratch_;  // two blocks for each level of the tree
 };
 
 }  // namespace
