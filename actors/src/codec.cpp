@@ -58,8 +58,40 @@ void write(const Announce& announce, Builder out) {
   to.setGeneration(announce.generation.value());
 }
 
+void write_piece(const PieceName& piece, schema::Piece::Builder out) {
+  out.setLayer(piece.layer);
+  out.setBegin(piece.elements.begin);
+  out.setEnd(piece.elements.end);
+}
+
 void write(const AgentQuiet& quiet, Builder out) {
-  out.setQuiet(quiet.generation.value());
+  auto to = out.initQuiet();
+  to.setGeneration(quiet.generation.value());
+  auto held = to.initHeld(count(quiet.held.size()));
+  for (unsigned i = 0; i < quiet.held.size(); ++i) {
+    const auto& state = quiet.held[i];
+    held[i].setDevice(state.device.value());
+    held[i].setUpdates(state.updates.value());
+    held[i].setReduced(state.reduced);
+    auto pieces = held[i].initPieces(count(state.pieces.size()));
+    for (unsigned j = 0; j < state.pieces.size(); ++j) write_piece(state.pieces[j], pieces[j]);
+  }
+  auto commits = to.initCommits(count(quiet.commits.size()));
+  for (unsigned i = 0; i < quiet.commits.size(); ++i) {
+    commits[i].setStep(quiet.commits[i].step.value());
+    commits[i].setGradientNorm(quiet.commits[i].gradient_norm);
+    commits[i].setLoss(quiet.commits[i].loss);
+    commits[i].setStop(quiet.commits[i].stop);
+  }
+}
+
+void write_transfer(const StateTransfer& transfer, schema::StateTransfer::Builder out) {
+  out.setNumber(transfer.number);
+  out.setUse(static_cast<std::uint8_t>(transfer.use));
+  out.setSource(transfer.source.value());
+  out.setDestination(transfer.destination.value());
+  write_piece(transfer.piece, out.initPiece());
+  out.setOwner(transfer.owner.value());
 }
 
 void write(const Prepare& prepare, Builder out) {
@@ -70,6 +102,13 @@ void write(const Prepare& prepare, Builder out) {
   write_plan(prepare.plan, to.initPlan());
   write_addresses(prepare.addresses, to.initAddresses(count(prepare.addresses.size())));
   to.setCheckpoint(prepare.checkpoint);
+  auto transfers = to.initTransfers(count(prepare.transfers.size()));
+  for (unsigned i = 0; i < prepare.transfers.size(); ++i)
+    write_transfer(prepare.transfers[i], transfers[i]);
+  to.setSettle(prepare.settle_norm.has_value());
+  to.setGradientNorm(prepare.settle_norm.value_or(0));
+  to.setSave(prepare.save);
+  to.setStop(prepare.stop);
 }
 
 void write(const AgentReady& ready, Builder out) {
@@ -199,11 +238,42 @@ Commit read_commit(schema::Commit::Reader in) {
           in.getStop()};
 }
 
+PieceName read_piece(schema::Piece::Reader in) {
+  return {in.getLayer(), {in.getBegin(), in.getEnd()}};
+}
+
+AgentQuiet read_quiet(schema::Quiet::Reader in) {
+  AgentQuiet quiet{Generation(in.getGeneration()), {}, {}};
+  for (const auto item : in.getHeld()) {
+    HeldState state{DeviceId(item.getDevice()), Step(item.getUpdates()), item.getReduced(), {}};
+    for (const auto piece : item.getPieces()) state.pieces.push_back(read_piece(piece));
+    quiet.held.push_back(std::move(state));
+  }
+  for (const auto item : in.getCommits())
+    quiet.commits.push_back(
+        {Step(item.getStep()), item.getGradientNorm(), item.getLoss(), item.getStop()});
+  return quiet;
+}
+
 Result<ControlMessage> read_prepare(schema::Prepare::Reader in) {
-  HOLMES_TRY_ASSIGN(auto plan, read_plan(in.getPlan()));
-  return ControlMessage(Prepare{Epoch(in.getEpoch()), Generation(in.getGeneration()),
-                                Step(in.getFirstStep()), std::move(plan),
-                                read_addresses(in.getAddresses()), in.getCheckpoint().cStr()});
+  Prepare prepare{Epoch(in.getEpoch()),
+                  Generation(in.getGeneration()),
+                  Step(in.getFirstStep()),
+                  {},
+                  read_addresses(in.getAddresses()),
+                  in.getCheckpoint().cStr()};
+  HOLMES_TRY_ASSIGN(prepare.plan, read_plan(in.getPlan()));
+  for (const auto item : in.getTransfers()) {
+    if (item.getUse() > static_cast<std::uint8_t>(kStateUseLast))
+      return Error(ErrorCode::kCorrupt, "prepare: unknown use of a transfer");
+    prepare.transfers.push_back({item.getNumber(), static_cast<StateUse>(item.getUse()),
+                                 DeviceId(item.getSource()), DeviceId(item.getDestination()),
+                                 read_piece(item.getPiece()), DeviceId(item.getOwner())});
+  }
+  if (in.getSettle()) prepare.settle_norm = in.getGradientNorm();
+  prepare.save = in.getSave();
+  prepare.stop = in.getStop();
+  return ControlMessage(std::move(prepare));
 }
 
 SaveReport read_save(schema::SaveReport::Reader in) {
@@ -245,8 +315,10 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
     case Which::ANNOUNCE:
       return ControlMessage(Announce{Epoch(in.getAnnounce().getEpoch()),
                                      Generation(in.getAnnounce().getGeneration())});
+    case Which::BARE_QUIET:
+      break;
     case Which::QUIET:
-      return ControlMessage(AgentQuiet{Generation(in.getQuiet())});
+      return ControlMessage(read_quiet(in.getQuiet()));
     case Which::PREPARE:
       return read_prepare(in.getPrepare());
     case Which::READY:

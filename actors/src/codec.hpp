@@ -4,6 +4,7 @@
 // actors/ that knows the schema. Decoding trusts nothing: sizes, enumerators and indices are
 // checked, and a plan is validated by its receiver.
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,9 +43,12 @@ struct Announce {
   Epoch epoch;
   Generation generation;
 };
-/// Agent to coordinator: nothing of an older generation runs here any more.
+/// Agent to coordinator: nothing of an older generation runs here any more, and this is what the
+/// devices hold.
 struct AgentQuiet {
   Generation generation;
+  std::vector<HeldState> held;
+  std::vector<CommittedStep> commits;  ///< Last ones seen, ascending.
 };
 /// Coordinator to agents: get ready for this plan. An empty plan: the job ends.
 struct Prepare {
@@ -54,6 +58,11 @@ struct Prepare {
   partition::Plan plan;
   std::vector<NicAddress> addresses;
   std::string checkpoint;  ///< Folder to load the state from; empty: initial values.
+  /// From whom the state comes instead: those that begin or end at this host. Empty: from nobody.
+  std::vector<StateTransfer> transfers = {};
+  std::optional<double> settle_norm = {};  ///< Of the last commit: apply it where it is missing.
+  bool save = false;                       ///< Begin with a checkpoint.
+  bool stop = false;                       ///< Train no step.
 };
 struct AgentReady {
   Generation generation;

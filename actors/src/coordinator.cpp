@@ -25,6 +25,9 @@ Coordinator::Coordinator(caf::actor_system& system, Logger log, CoordinatorSpec 
       spec_(std::move(spec)),
       resources_(std::move(resources)),
       agents_(spec_.job.cluster.hosts.size()),
+      plan_(spec_.plan),
+      begun_{spec_.first_step, spec_.checkpoint},
+      table_(std::make_shared<const std::vector<LayerTable>>(model_table(spec_.job.model))),
       last_step_at_(clock().now()),
       moved_(clock().now()),
       pauses_(std::chrono::milliseconds(spec_.job.resilience.heartbeat_ms),
@@ -90,7 +93,7 @@ void Coordinator::accepted(std::shared_ptr<transport::Connection> connection) {
 }
 
 void Coordinator::from_agent(HostId host, const Buffer& bytes) {
-  if (phase_ == Phase::kOver) return;
+  if (phase_ == Phase::kOver || agents_[host.index()].gone) return;
   agents_[host.index()].last_heard = clock().now();
   const auto message = decode(bytes);
   if (!message) return lose(host, running_operation(), message.error());
@@ -115,22 +118,37 @@ void Coordinator::on(HostId host, const Join& join) {
   agent.joined = true;
   agent.nics = join.nics;
   log().info("host " + name(host) + " joined");
-  if (all(&Agent::joined)) prepare();
+  if (!all(&Agent::joined)) return;
+  generation_ = Generation(generation_.value() + 1);
+  prepare({{}, {}, begun_.step, {}, {}, begun_.folder});
 }
 
-void Coordinator::prepare() {
+/// Sends the plan in force to every member that is left, each with its own part of the transfers.
+void Coordinator::prepare(Prepare order) {
   phase_ = Phase::kPreparing;
-  generation_ = Generation(generation_.value() + 1);
-  Prepare order{epoch_, generation_, spec_.first_step, spec_.plan, {}, spec_.checkpoint};
+  order.epoch = epoch_;
+  order.generation = generation_;
+  order.plan = plan_;
+  first_step_ = order.first_step;
   for (const auto& agent : agents_)
-    order.addresses.insert(order.addresses.end(), agent.nics.begin(), agent.nics.end());
+    if (!agent.gone)
+      order.addresses.insert(order.addresses.end(), agent.nics.begin(), agent.nics.end());
   set_deadline(spec_.prepare_deadline, [this] {
     for (std::uint32_t host = 0; host < agents_.size(); ++host)
-      if (!agents_[host].ready)
+      if (!agents_[host].gone && !agents_[host].ready)
         return lose(HostId(host), "preparing",
                     Error(ErrorCode::kTimeout, "it was not ready in time"));
   });
-  tell_all(order);
+  const auto& cluster = spec_.job.cluster;
+  const auto transfers = std::exchange(order.transfers, {});
+  for (std::uint32_t host = 0; host < agents_.size(); ++host) {
+    auto own = order;
+    for (const auto& transfer : transfers)
+      if (cluster.host_of(transfer.source) == HostId(host) ||
+          cluster.host_of(transfer.destination) == HostId(host))
+        own.transfers.push_back(transfer);
+    tell(HostId(host), own);
+  }
 }
 
 void Coordinator::on(HostId host, const AgentReady& ready) {
@@ -139,21 +157,29 @@ void Coordinator::on(HostId host, const AgentReady& ready) {
   if (!all(&Agent::ready)) return;
   phase_ = Phase::kTraining;
   executor().cancel(deadline_);
+  if (recovery_) recovery_->report.move = recovery_phase();
   last_step_at_ = moved_ = clock().now();
-  resources_.on_event(PlanInForce{generation_, spec_.first_step, spec_.plan});
+  resources_.on_event(PlanInForce{generation_, first_step_, plan_});
   tell_all(AgentGo{epoch_, generation_});
+  if (stop_requested_ && !stopped_after_) tell_all(AgentStop{epoch_, generation_});
+  if (recovery_ && (stopped_after_ || first_step_.value() == spec_.job.train.steps)) recovered();
   end_when_done();
 }
 
 void Coordinator::on(HostId, const StepReport& report) {
   if (phase_ != Phase::kTraining || report.generation != generation_) return;
+  committed({report.step, report.gradient_norm, report.loss, report.stop});
+  if (recovery_) recovered();
+}
+
+void Coordinator::committed(const CommittedStep& step) {
   const auto& job = spec_.job;
   StepFinished event;
-  event.step = report.step;
-  event.loss = report.loss;
-  event.gradient_norm = report.gradient_norm;
+  event.step = step.step;
+  event.loss = step.loss;
+  event.gradient_norm = step.gradient_norm;
   event.learning_rate =
-      static_cast<double>(model::learning_rate(job.train.learning_rate, report.step.value()));
+      static_cast<double>(model::learning_rate(job.train.learning_rate, step.step.value()));
   event.duration = clock().now() - last_step_at_;
   event.tokens = std::uint64_t{job.train.shape.batch} * job.train.sequence;
   for (std::uint32_t host = 0; host < agents_.size(); ++host)
@@ -161,8 +187,10 @@ void Coordinator::on(HostId, const StepReport& report) {
       event.traffic.push_back({HostId(host), job.cluster.hosts[host].nics.at(nic.index()).name,
                                counted.bytes_sent, counted.bytes_received});
   last_step_at_ = moved_ = clock().now();
-  last_committed_ = report.step;
-  if (report.stop) stopped_after_ = report.step;
+  last_commit_ = step;
+  last_committed_ = step.step;
+  relinks_ = 0;
+  if (step.stop) stopped_after_ = step.step;
   resources_.on_event(std::move(event));
 }
 
@@ -171,6 +199,7 @@ void Coordinator::on(HostId host, const ValidationReport& report) {
   if (report.index >= spec_.job.data.validation_batches)
     return refuse(host, "the loss of a validation micro-batch that there is not");
   moved_ = clock().now();
+  if (validated_ && *validated_ >= report.step) return;  // before a host was lost
   auto& losses = validations_[report.step];
   losses[report.index] = report.loss;
   if (losses.size() < spec_.job.data.validation_batches) return;
@@ -184,7 +213,7 @@ void Coordinator::on(HostId host, const ValidationReport& report) {
 
 void Coordinator::on(HostId host, const SaveReport& report) {
   if (phase_ != Phase::kTraining || report.generation != generation_) return;
-  const auto members = spec_.plan.members();
+  const auto members = plan_.members();
   if (std::find(members.begin(), members.end(), report.device) == members.end())
     return refuse(host, "files of a device that does not train");
   auto& parts = saves_[report.step];
@@ -193,6 +222,7 @@ void Coordinator::on(HostId host, const SaveReport& report) {
   auto files = std::make_shared<std::vector<SavedFile>>();
   for (auto& [device, written] : parts) files->insert(files->end(), written.begin(), written.end());
   saves_.erase(report.step);
+  publishing_ = report.step;
   auto folder = std::make_shared<Result<std::string>>(std::string());
   resources_.disk.submit(
       ComputePriority::kPass, {},
@@ -203,10 +233,12 @@ void Coordinator::on(HostId host, const SaveReport& report) {
 }
 
 void Coordinator::published(Step step, Result<std::string> folder) {
+  publishing_.reset();
   if (!folder)
     return fail(incident("", "publishing the checkpoint of step " + std::to_string(step.value()),
                          folder.error()));
   saved_ = step;
+  published_ = Checkpoint{step, *folder};
   moved_ = clock().now();
   resources_.on_event(CheckpointSaved{step, *folder});
   end_when_done();
@@ -229,15 +261,17 @@ void Coordinator::on(HostId host, const FailureReport& report) {
     what.nic = report.nic;
     return fail(std::move(what));
   }
-  if (suspicions_.size() == kSuspicionsMax) return;
+  if (agents_[report.peer.index()].gone || suspicions_.size() == kSuspicionsMax) return;
   suspicions_.push_back({host, report});
   if (suspicions_.size() > 1) return;
-  executor().post_after(kSuspicion, guarded([this] { fail(blame()); }));
+  executor().post_after(kSuspicion, guarded([this, generation = generation_] {
+                          if (generation == generation_) links_lost();
+                        }));
 }
 
 /// The host that has lost links to more peers than any other is at fault. Where two hosts have lost
 /// each other and nobody else, the link is all that is known.
-Incident Coordinator::blame() const {
+Coordinator::Blame Coordinator::blame() const {
   std::map<HostId, std::set<HostId>> lost;
   for (const auto& [reporter, report] : suspicions_) {
     lost[reporter].insert(report.peer);
@@ -262,7 +296,7 @@ Incident Coordinator::blame() const {
     what.nic = name(reporter) + "/" + report.nic;
   else if (reporter == worst[0])
     what.nic = report.nic;
-  return what;
+  return {known ? std::optional(worst[0]) : std::nullopt, std::move(what)};
 }
 
 // --- members that go ---
@@ -270,19 +304,20 @@ Incident Coordinator::blame() const {
 void Coordinator::connection_lost(HostId host, const Error& error) {
   auto& agent = agents_[host.index()];
   agent.connection.reset();
-  agent.gone = true;
+  const bool known = std::exchange(agent.gone, true);
   if (leaving()) return left();
-  lose(host, running_operation(), error);
+  if (!known) lose(host, running_operation(), error);
 }
 
 void Coordinator::exited(const AgentExited& exited) {
-  auto& agent = agents_[exited.host.index()];
-  const bool known = agent.gone;
-  agent.gone = true;
+  const bool known = std::exchange(agents_[exited.host.index()].gone, true);
   if (leaving()) return left();
   if (!known)
     lose(exited.host, running_operation(),
          Error(ErrorCode::kClosed, "its agent ended with " + exited.how + "; see its log"));
+  else
+    log().warning("host " + name(exited.host) + ": its agent ended with " + exited.how +
+                  "; see its log");
 }
 
 /// A host that goes while the job ends is no failure.
@@ -292,9 +327,7 @@ void Coordinator::left() {
 }
 
 void Coordinator::lose(HostId host, std::string operation, Error cause) {
-  if (auto& agent = agents_[host.index()]; agent.connection) agent.connection->close();
-  agents_[host.index()].gone = true;
-  fail(incident(name(host), std::move(operation), std::move(cause)));
+  lose(host, incident(name(host), std::move(operation), std::move(cause)));
 }
 
 void Coordinator::fail(Incident incident) {
@@ -314,10 +347,10 @@ void Coordinator::watch() {
   const Duration limit = std::chrono::milliseconds(spec_.job.resilience.timeout_ms);
   if (pauses_.tick(clock().now()))
     for (auto& agent : agents_) agent.last_heard = clock().now();
-  if (phase_ == Phase::kPreparing || phase_ == Phase::kTraining)
+  if (phase_ == Phase::kPreparing || phase_ == Phase::kTraining || phase_ == Phase::kAgreeing)
     for (std::uint32_t host = 0; host < agents_.size(); ++host)
       if (const auto& agent = agents_[host];
-          agent.connection && clock().now() - agent.last_heard > limit) {
+          agent.connection && !agent.gone && clock().now() - agent.last_heard > limit) {
         lose(HostId(host), running_operation(),
              Error(
                  ErrorCode::kTimeout,
@@ -347,7 +380,7 @@ void Coordinator::stop_requested() {
   stop_requested_ = true;
   if (phase_ == Phase::kTraining)
     tell_all(AgentStop{epoch_, generation_});
-  else if (!leaving())
+  else if (!leaving() && !recovery_)
     end(Outcome::kInterrupted);  // nothing has been trained that would have to be saved
 }
 
@@ -376,9 +409,13 @@ void Coordinator::end(Outcome outcome) {
 }
 
 void Coordinator::on(HostId host, const AgentQuiet& quiet) {
-  if (phase_ != Phase::kEnding || quiet.generation != generation_) return;
+  if (quiet.generation != generation_ || agents_[host.index()].gone) return;
+  if (!is_sound(host, quiet)) return refuse(host, "state that it cannot have");
   agents_[host.index()].quiet = true;
-  dismiss_when_quiet();
+  if (phase_ == Phase::kEnding) return dismiss_when_quiet();
+  if (phase_ != Phase::kAgreeing) return;
+  agents_[host.index()].report = quiet;
+  if (all(&Agent::quiet)) resume();
 }
 
 /// All members that are left are quiet: the empty plan goes out, and agents leave.
@@ -413,7 +450,7 @@ void Coordinator::over_when_left() {
 
 void Coordinator::tell(HostId host, const ControlMessage& message) {
   auto& agent = agents_[host.index()];
-  if (agent.connection)
+  if (agent.connection && !agent.gone)
     agent.connection->send_control(BufferView(encode(message)), [](const Status&) {});
 }
 
@@ -428,7 +465,7 @@ void Coordinator::set_deadline(Duration delay, std::function<void()> expired) {
 
 bool Coordinator::all(bool Agent::*flag) const {
   return std::all_of(agents_.begin(), agents_.end(),
-                     [flag](const Agent& agent) { return agent.*flag; });
+                     [flag](const Agent& agent) { return agent.gone || agent.*flag; });
 }
 
 std::string Coordinator::name(HostId host) const {
@@ -454,6 +491,8 @@ std::string Coordinator::running_operation() const {
     case Phase::kTraining:
       return "step " + std::to_string(last_committed_ ? last_committed_->value() + 1
                                                       : spec_.first_step.value());
+    case Phase::kAgreeing:
+      return "recovery";
     case Phase::kEnding:
     case Phase::kOver:
       break;

@@ -4,9 +4,12 @@
 // ends. It is off a step's critical path: members commit steps among themselves and report.
 //
 //   joining -> preparing -> training -> ending -> over
+//                  ^            |
+//                  +- agreeing <+   a host is lost (from preparing, too)
 //
 // Whatever ends a generation goes one way: announce g+1, wait until every member that is left is
-// quiet, then prepare the next plan; an empty plan stops the job. Every wait for a host has a
+// quiet, then prepare the next plan; an empty plan stops the job. What members hold when they are
+// quiet decides which step the job goes on from (resumption.hpp). Every wait for a host has a
 // deadline; how long a step may take is not known, so a job in which nothing moves is only warned
 // of.
 
@@ -25,6 +28,7 @@
 #include "holmes/transport/connection.hpp"
 #include "pause_detector.hpp"
 #include "refusal_log.hpp"
+#include "resumption.hpp"
 #include "state_store.hpp"
 
 namespace holmes::actors {
@@ -38,6 +42,8 @@ struct CoordinatorSpec {
   std::string checkpoint;  ///< To start from; empty: initial values.
   Duration join_deadline = std::chrono::seconds(30);
   Duration prepare_deadline = std::chrono::seconds(120);
+  /// For members that are alive to become quiet: one may be writing a checkpoint.
+  Duration agree_deadline = std::chrono::seconds(60);
   // Together with the launcher's grace of 3 s, everything has ended 5 s after a failure.
   Duration quiet_deadline = std::chrono::milliseconds(750);
   Duration leave_deadline = std::chrono::milliseconds(750);
@@ -76,7 +82,7 @@ class Coordinator final : public ExecutorActor {
   caf::behavior make_behavior() override;
 
  private:
-  enum class Phase : std::uint8_t { kJoining, kPreparing, kTraining, kEnding, kOver };
+  enum class Phase : std::uint8_t { kJoining, kPreparing, kTraining, kAgreeing, kEnding, kOver };
   struct Agent {
     std::shared_ptr<transport::Connection> connection;
     std::vector<NicAddress> nics;
@@ -86,11 +92,27 @@ class Coordinator final : public ExecutorActor {
     bool ready = false;
     bool quiet = false;
     bool gone = false;
+    AgentQuiet report;  ///< Of the generation that ended last.
   };
 
   struct Suspicion {
     HostId reporter;
     FailureReport report;
+  };
+  /// Whom the lost links that were reported speak against.
+  struct Blame {
+    std::optional<HostId> host;  ///< Empty: a link, and neither of its ends.
+    Incident incident;
+  };
+  /// From the loss of a host to the first step without it.
+  struct Recovery {
+    Recovered report;
+    TimePoint reached;  ///< When the phase before this one was over.
+  };
+  /// Where the state can be loaded from.
+  struct Checkpoint {
+    Step step;
+    std::string folder;  ///< Empty: initial values.
   };
 
   // Connections and messages of agents.
@@ -104,6 +126,7 @@ class Coordinator final : public ExecutorActor {
   void on(HostId host, const SaveReport& report);
   void on(HostId host, const Heartbeat& heartbeat);
   void on(HostId host, const FailureReport& report);
+  bool is_sound(HostId host, const AgentQuiet& quiet) const;
   void connection_lost(HostId host, const Error& error);
   void exited(const AgentExited& exited);
   void left();
@@ -111,19 +134,34 @@ class Coordinator final : public ExecutorActor {
   void tell_all(const ControlMessage& message);
 
   // The job.
-  void prepare();
+  void prepare(Prepare order);
   void stop_requested();
+  void committed(const CommittedStep& step);
   void published(Step step, Result<std::string> folder);
   void end_when_done();
   void lose(HostId host, std::string operation, Error cause);
   void fail(Incident incident);
+
+  // Going on after a loss (coordinator_recovery.cpp).
+  bool can_go_on() const;
+  void lose(HostId host, Incident incident);
+  void links_lost();
+  void recover(Incident incident);
+  void resume();
+  std::optional<Prepare> resume_with(const Resumption& resumption,
+                                     const std::vector<HeldState>& held);
+  bool go_back(Step from);
+  bool save_is_due(Step step) const;
+  Duration recovery_phase();
+  void recovered();
+
   void end(Outcome outcome);
   void dismiss_when_quiet();
   void over_when_left();
   void set_deadline(Duration delay, std::function<void()> expired);
   void watch();
   void warn_when_stuck();
-  Incident blame() const;
+  Blame blame() const;
   void refuse(HostId host, const char* what);
 
   bool leaving() const { return phase_ == Phase::kEnding || phase_ == Phase::kOver; }
@@ -139,7 +177,16 @@ class Coordinator final : public ExecutorActor {
   Phase phase_ = Phase::kJoining;
   Epoch epoch_{1};
   Generation generation_{0};
+  partition::Plan plan_;                      // in force or in preparation
+  Checkpoint begun_;                          // what the state goes back to
+  std::optional<Checkpoint> published_;       // the newest of this job
+  std::optional<Step> publishing_;            // what the disk is at
+  std::optional<CommittedStep> last_commit_;  // since begun_
+  std::shared_ptr<const std::vector<LayerTable>> table_;
+  std::optional<Recovery> recovery_;
+  int relinks_ = 0;  // generations without a commit that began since links were lost
   std::optional<Step> last_committed_;
+  Step first_step_;  // of this generation
   TimePoint last_step_at_;
   bool stop_requested_ = false;
   std::optional<Step> stopped_after_;  // the step that the members committed as their last

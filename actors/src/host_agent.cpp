@@ -14,18 +14,6 @@ constexpr Duration kCoordinatorSilenceMin = std::chrono::seconds(60);
 constexpr int kCoordinatorHeartbeats = 4;
 constexpr Duration kTrafficReportMax = std::chrono::milliseconds(250);
 
-/// The stage in which `device` has a share, if any.
-std::optional<StageIndex> stage_of(const partition::Plan& plan, DeviceId device) {
-  for (std::uint32_t stage = 0; stage < plan.stages.size(); ++stage)
-    for (const auto& share : plan.stages[stage].shares)
-      if (share.device == device) return StageIndex(stage);
-  return std::nullopt;
-}
-
-TrainingSpan training_span(const JobConfig& job) {
-  return {job.train.steps, job.data.validate_every, job.data.validation_batches};
-}
-
 }  // namespace
 
 HostAgent::HostAgent(caf::actor_system& system, Logger log, HostId host, std::string job,
@@ -162,8 +150,12 @@ Status HostAgent::open(const Welcome& welcome) {
   for (const auto& host : cluster_->hosts)
     for (const auto& item : host.devices) {
       if (&host == &cluster_->hosts[host_.index()]) {
-        devices_.push_back({DeviceId(device), environment_.open_device(item),
-                            environment_.make_engine(), nullptr, nullptr});
+        devices_.push_back({DeviceId(device),
+                            environment_.open_device(item),
+                            environment_.make_engine(),
+                            nullptr,
+                            nullptr,
+                            {}});
         memory_gib += item.memory_gib;
       }
       ++device;
@@ -190,179 +182,6 @@ Status HostAgent::open_nics() {
     nics_.back()->start();
   }
   return {};
-}
-
-// --- a generation ---
-
-void HostAgent::on(const Prepare& prepare) {
-  if (prepare.generation <= generation_)
-    return log().warning("an order to prepare an old generation was ignored");
-  if (prepare.plan.empty()) return end(false, "the job is over");
-  if (cluster_ == nullptr) return log().warning("a plan for an agent that has not started");
-  generation_ = prepare.generation;
-  if (const auto built = build_members(prepare); !built)
-    return report_failure({generation_, false, {}, "", "preparing", built.error()});
-  open_links(prepare);
-  ready_when_complete();
-}
-
-Status HostAgent::build_members(const Prepare& prepare) {
-  HOLMES_TRY(partition::validate(prepare.plan, *cluster_, job_.model.layers));
-  HOLMES_TRY(partition::check_runnable(prepare.plan));
-  const auto plan = std::make_shared<const partition::Plan>(prepare.plan);
-  std::map<DeviceId, LocalMember> local;
-  members_preparing_.clear();
-  preparing_ = true;
-  for (auto& device : devices_) {  // what they held is free for the next ones
-    device.stage.reset();
-    device.replica.reset();
-  }
-  for (auto& device : devices_) {
-    const auto stage = stage_of(*plan, device.id);
-    if (!stage) continue;
-    build_member(device, *stage, prepare);
-    local[device.id] = {device.stage->handle(), device.replica->handle()};
-    members_preparing_.insert(device.id);
-  }
-  std::vector<caf::actor> nics;
-  for (const auto& nic : nics_) nics.push_back(nic->handle());
-  routes_ = std::make_shared<const Routes>(generation_, plan, cluster_, host_, std::move(local),
-                                           std::move(nics));
-  HOLMES_TRY(reserve_memory());
-  for (auto& device : devices_)
-    if (device.replica) device.replica->prepare();
-  return {};
-}
-
-/// All of it before the first step: no step asks the system for memory.
-Status HostAgent::reserve_memory() {
-  BufferDemand demand;
-  for (const auto& device : devices_) {
-    if (!device.replica) continue;
-    demand.add(device.replica->demand(*routes_));
-    demand.add(device.stage->demand(*routes_));
-  }
-  const auto reserved = pool_->reserve(demand);
-  if (reserved) return {};
-  return reserved.error().in(
-      "the devices of this host have too little memory for their layers; "
-      "raise memory_gib of its devices in the cluster file if they have "
-      "more, use more stages, or set train.micro_batch lower");
-}
-
-void HostAgent::build_member(Device& device, StageIndex stage, const Prepare& prepare) {
-  const auto plan = std::make_shared<const partition::Plan>(prepare.plan);
-  const auto name = std::to_string(device.id.value());
-  ReplicaSpec replica;
-  replica.generation = generation_;
-  replica.stage = stage;
-  replica.device = device.id;
-  replica.plan = plan;
-  replica.table = table_;
-  replica.layers = stage_layers(*plan, stage, job_.model);
-  replica.span = training_span(job_);
-  replica.first_step = prepare.first_step;
-  replica.checkpoint_every = job_.run.checkpoint_every;
-  replica.seed = job_.train.seed;
-  replica.checkpoint = prepare.checkpoint;
-  replica.optimizer = job_.train.optimizer;
-  replica.learning_rate = job_.train.learning_rate;
-  replica.clip_norm = job_.train.clip_norm;
-  device.replica = std::make_unique<Replica>(
-      system_, environment_.member_executor(), log().named("replica " + name), std::move(replica),
-      ReplicaResources{*device.queue, *disk_, *pool_, *store_, handle()});
-  device.replica->start();
-
-  const auto range = layer_range(*plan, stage);
-  const model::MicroBatchShape shape{job_.train.shape.micro_batch, job_.train.sequence};
-  StageSpec spec;
-  spec.generation = generation_;
-  spec.stage = stage;
-  spec.device = device.id;
-  spec.span = training_span(job_);
-  spec.first_step = prepare.first_step;
-  spec.shape = shape;
-  spec.channels = job_.model.channels;
-  spec.has_embedding = range.embedding;
-  spec.has_head = range.head;
-  spec.flops_per_s = cluster_->device(device.id).tflops * 1e12;
-  device.stage = std::make_unique<Stage>(
-      system_, environment_.member_executor(), log().named("stage " + name), spec,
-      model::make_layers(job_.model, range, shape, *device.engine),
-      StageResources{*device.queue, *pool_, *batches_, device.replica->handle(), handle(),
-                     environment_.pass_observer()});
-  device.stage->start();
-}
-
-/// Of two hosts the one with the lower number dials.
-void HostAgent::open_links(const Prepare& prepare) {
-  links_needed_.clear();
-  for (const auto& [peer, pair] : routes_->links()) {
-    links_needed_.emplace(pair.own, peer);
-    if (host_ > peer || links_up_.contains({pair.own, peer})) continue;
-    const auto at = std::find_if(
-        prepare.addresses.begin(), prepare.addresses.end(),
-        [peer = peer, nic = pair.peer](const auto& a) { return a.host == peer && a.nic == nic; });
-    if (at == prepare.addresses.end()) {
-      report_failure({generation_,
-                      false,
-                      {},
-                      "",
-                      "preparing",
-                      Error(ErrorCode::kInvalidArgument,
-                            "no address for host " + std::to_string(peer.value()))});
-      return;
-    }
-    caf::anon_send(nics_[pair.own.index()]->handle(), OpenLink{peer, at->address});
-  }
-}
-
-void HostAgent::ready_when_complete() {
-  if (!preparing_ || !members_preparing_.empty()) return;
-  if (!std::includes(links_up_.begin(), links_up_.end(), links_needed_.begin(),
-                     links_needed_.end()))
-    return;
-  preparing_ = false;
-  tell(AgentReady{generation_});
-}
-
-void HostAgent::on(const AgentGo& go) {
-  if (go.generation != generation_) return;
-  for (auto& device : devices_) {
-    if (!device.stage) continue;
-    caf::anon_send(device.replica->handle(), Go{generation_, routes_});
-    caf::anon_send(device.stage->handle(), Go{generation_, routes_});
-  }
-}
-
-void HostAgent::on(const Announce& announce) {
-  if (announce.generation <= generation_) return;
-  generation_ = announce.generation;
-  preparing_ = false;
-  quiet_missing_ = 0;
-  const auto supersede = [&](const caf::actor& actor) {
-    ++quiet_missing_;
-    caf::anon_send(actor, Supersede{announce.generation, handle()});
-  };
-  for (auto& device : devices_) {
-    if (!device.stage) continue;
-    supersede(device.stage->handle());
-    supersede(device.replica->handle());
-  }
-  for (auto& nic : nics_) supersede(nic->handle());
-  if (quiet_missing_ == 0) tell(AgentQuiet{generation_});
-}
-
-void HostAgent::on(const Quiet& quiet) {
-  if (quiet.generation != generation_) return;
-  HOLMES_ASSERT(quiet_missing_ > 0, "more actors are quiet than were told to be");
-  if (--quiet_missing_ == 0) tell(AgentQuiet{generation_});
-}
-
-void HostAgent::on(const AgentStop& stop) {
-  if (stop.generation != generation_) return;
-  for (auto& device : devices_)
-    if (device.replica) caf::anon_send(device.replica->handle(), StopRequested{generation_});
 }
 
 // --- from peers and own actors ---

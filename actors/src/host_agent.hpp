@@ -6,6 +6,10 @@
 //
 // A generation goes Prepare -> AgentReady -> AgentGo; it ends with Announce -> AgentQuiet. An empty
 // plan ends the job. When the coordinator is gone the agent ends the job too.
+//
+// Between two generations the agent holds what the members of the first have left behind. It sends
+// the parts of it that others need, and lets go of it only when the second one is told to go: until
+// then any member may be lost, and the first one's state is needed again.
 
 #include <functional>
 #include <map>
@@ -17,6 +21,7 @@
 #include "codec.hpp"
 #include "executor_actor.hpp"
 #include "host_environment.hpp"
+#include "keepers.hpp"
 #include "nic.hpp"
 #include "pause_detector.hpp"
 #include "replica.hpp"
@@ -57,6 +62,7 @@ class HostAgent final : public ExecutorActor {
     std::unique_ptr<model::Engine> engine;
     std::unique_ptr<Replica> replica;
     std::unique_ptr<Stage> stage;
+    std::vector<std::shared_ptr<MemberState>> left = {};  ///< By members of earlier generations.
   };
 
   // From the coordinator. is_in_force() refuses orders of one that has been replaced.
@@ -70,11 +76,22 @@ class HostAgent final : public ExecutorActor {
   void on(const AgentStop& stop);
   Status open(const Welcome& welcome);
   Status open_nics();
+
+  // A generation (host_agent_generation.cpp).
+  void settle_and_build();
+  void build();
   Status build_members(const Prepare& prepare);
   Status reserve_memory();
-  void build_member(Device& device, StageIndex stage, const Prepare& prepare);
+  void build_replica(Device& device, StageIndex stage,
+                     const std::shared_ptr<const partition::Plan>& plan, const Keepers& keepers);
+  void build_stage(Device& device, StageIndex stage, const partition::Plan& plan);
   void open_links(const Prepare& prepare);
   void ready_when_complete();
+  void exchange_state();
+  const HeldPiece* find_piece(const StateTransfer& transfer) const;
+  void send_piece(const StateTransfer& transfer, const HeldPiece& piece);
+  void report_when_quiet();
+  void leave();
 
   // From own actors and peers.
   void on(const ControlArrived& arrived);
@@ -114,13 +131,17 @@ class HostAgent final : public ExecutorActor {
   std::vector<std::unique_ptr<Nic>> nics_;
   std::map<NicId, TrafficCounted> traffic_;
 
-  Generation generation_;  // of the plan in force or in preparation
+  Generation generation_;                 // of the plan in force or in preparation, or announced
+  std::shared_ptr<const Prepare> order_;  // of that plan; empty before the first one
   std::shared_ptr<const Routes> routes_;
   std::set<std::pair<NicId, HostId>> links_up_;
   std::set<std::pair<NicId, HostId>> links_needed_;
   std::set<DeviceId> members_preparing_;
   bool preparing_ = false;
+  bool exchanged_ = false;  // state is on its way
+  std::size_t settling_ = 0;
   std::size_t quiet_missing_ = 0;
+  bool quiet_ = false;  // and has said so
   Executor::TimerId beat_timer_ = 0;
   bool over_ = false;
 };

@@ -16,6 +16,7 @@
 #include "holmes/base/ids.hpp"
 #include "holmes/base/result.hpp"
 #include "holmes/transport/message.hpp"
+#include "state.hpp"
 
 namespace holmes::actors {
 
@@ -181,6 +182,8 @@ struct Supersede {
 };
 struct Quiet {
   Generation generation;
+  DeviceId device = {};                     ///< Of a Replica.
+  std::shared_ptr<MemberState> state = {};  ///< Of a Replica that was ready; else empty.
 };
 /// To the vote's root: commit the running step with `stop` and `save` set.
 struct StopRequested {

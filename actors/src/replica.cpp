@@ -58,6 +58,18 @@ Replica::Replica(caf::actor_system& system, Executor& executor, Logger log, Repl
     bucket.shard = bucket.table->shard(share_, replica_count());
     buckets_.push_back(std::move(bucket));
   }
+  for (const auto& share : spec_.kept)
+    for (const auto number : share.layers) {
+      const auto& table = spec_.table->at(number);
+      const auto range = table.updated(share.share, share.share_count);
+      if (range.empty()) continue;
+      Kept kept;
+      kept.owner = share.owner;
+      kept.table = &table;
+      kept.chunks = table.owned_chunks(share.share, share.share_count);
+      kept.range = range;
+      kept_.push_back(std::move(kept));
+    }
 }
 
 caf::behavior Replica::make_behavior() {
@@ -77,20 +89,30 @@ caf::behavior Replica::make_behavior() {
 
 // --- memory ---
 
-void Replica::prepare() {
+void Replica::acquire_state() {
   for (auto& bucket : buckets_) {
     const auto shard_bytes = bucket.shard.size() * sizeof(float);
     bucket.parameters = acquire(bucket.table->elements * sizeof(float), "parameters");
     bucket.exp_avg = acquire(shard_bytes, "optimizer state");
     bucket.exp_avg_sq = acquire(shard_bytes, "optimizer state");
   }
+  for (auto& kept : kept_) {
+    const auto bytes = kept.range.size() * sizeof(float);
+    kept.parameters = acquire(bytes, "a copy of parameters");
+    kept.exp_avg = acquire(bytes, "a copy of optimizer state");
+    kept.exp_avg_sq = acquire(bytes, "a copy of optimizer state");
+  }
+}
+
+void Replica::prepare() {
+  acquire_state();
   if (stopped_) return;
   auto outcome = std::make_shared<Status>();
   run(
       resources_.compute, ComputePriority::kUpdate, 0, [this, outcome] { *outcome = load_state(); },
       [this, outcome] {
         if (!*outcome) return fail("loading the state", outcome->error());
-        caf::anon_send(resources_.agent, MemberReady{spec_.generation, spec_.device});
+        state_is_whole();
       });
 }
 
@@ -99,8 +121,13 @@ Status Replica::load_state() {
   for (auto& bucket : buckets_)
     layers.push_back({bucket.table, bucket.parameters.mutable_as<float>(), bucket.shard,
                       bucket.exp_avg.mutable_as<float>(), bucket.exp_avg_sq.mutable_as<float>()});
+  HOLMES_TRY(load_layers(layers));
+  return load_kept();
+}
+
+Status Replica::load_layers(std::span<const LayerState> layers) {
   if (!spec_.checkpoint.empty()) return resources_.store.load(spec_.checkpoint, layers);
-  for (auto& layer : layers) {
+  for (const auto& layer : layers) {
     model::initialise(layer.table->parameters, spec_.seed, layer.parameters);
     std::fill(layer.exp_avg.begin(), layer.exp_avg.end(), 0.0F);
     std::fill(layer.exp_avg_sq.begin(), layer.exp_avg_sq.end(), 0.0F);
@@ -112,13 +139,17 @@ Status Replica::load_state() {
 
 void Replica::on(const Go& go) {
   if (go.generation != spec_.generation || stopped_) return;
-  HOLMES_ASSERT(routes_ == nullptr, "a replica is told to go once");
+  HOLMES_ASSERT(whole_ && !stage_, "a replica is told to go once, when it is ready");
   routes_ = go.routes;
   stage_ = routes_->local(spec_.device).stage;
+  if (spec_.save) save();
+  if (spec_.stop) return;
   for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot)
     caf::anon_send(stage_,
                    ParametersReady{spec_.generation, step_, slot, buckets_[slot].parameters});
-  if (step_.value() < spec_.span.steps) begin_step();
+  if (step_.value() >= spec_.span.steps) return;
+  for (auto& kept : kept_) reserve_kept(kept);
+  begin_step();
 }
 
 /// Makes ready for the gradients of step_.
@@ -211,15 +242,14 @@ void Replica::on(const Supersede& supersede) {
   if (jobs_ == 0) reply_quiet();
 }
 
-/// Lent memory goes back; what is reduced, and the state, stay for the next generation.
+/// Lent memory goes back; the state, and what is reduced, are left behind.
 void Replica::reply_quiet() {
   early_.clear();
-  for (auto& bucket : buckets_) {
-    bucket.nodes.clear();
-    bucket.partials.clear();
-    bucket.tied.clear();
-  }
-  caf::anon_send(quiet_to_, Quiet{quiet_generation_});
+  auto state = std::exchange(whole_, false) ? leave_state() : nullptr;
+  buckets_.clear();
+  kept_.clear();
+  caf::anon_send(quiet_to_, Quiet{quiet_generation_, spec_.device, std::move(state)});
+  quiet_to_ = caf::actor();
 }
 
 Buffer Replica::acquire(std::size_t bytes, const char* what) {
@@ -232,6 +262,7 @@ Buffer Replica::acquire(std::size_t bytes, const char* what) {
 void Replica::fail(std::string operation, Error error) {
   if (stopped_) return;
   stopped_ = true;
+  whole_ = false;  // an update may have been left half done
   caf::anon_send(resources_.agent, MemberFailed{spec_.generation, spec_.device,
                                                 std::move(operation), std::move(error)});
 }
@@ -266,7 +297,8 @@ transport::BulkTag Replica::tag(transport::BulkKind kind, Step step, std::uint32
   tag.destination = destination;
   const bool from_last = kind == transport::BulkKind::kTiedParameters;
   const bool from_first = kind == transport::BulkKind::kTiedGradient;
-  tag.stage = from_last ? last_stage() : from_first ? StageIndex(0) : spec_.stage;
+  const bool anywhere = kind == transport::BulkKind::kReducedGradient;  // keepers are in any stage
+  tag.stage = from_last ? last_stage() : from_first || anywhere ? StageIndex(0) : spec_.stage;
   return tag;
 }
 

@@ -8,8 +8,13 @@
 // A step at a shard owner is reduced, then committed, then applied (DETAILS G1). Until its commit
 // nothing of the step before is overwritten. A bucket is one layer.
 //
+// It also keeps copies of other members' shards: it gets their reduced gradients before anybody
+// votes, and applies the same updates. When a generation ends it leaves its state and its copies
+// behind (state.hpp).
+//
 // It never sees activations, and the Stage never sees the optimizer.
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,16 +22,24 @@
 
 #include "executor_actor.hpp"
 #include "holmes/base/compute_queue.hpp"
-#include "holmes/model/optimizer.hpp"
 #include "holmes/partition/reduction_tree.hpp"
 #include "messages.hpp"
 #include "model_table.hpp"
 #include "program.hpp"
 #include "routes.hpp"
+#include "state.hpp"
 #include "state_store.hpp"
 #include "vote_box.hpp"
 
 namespace holmes::actors {
+
+/// A shard whose state a member keeps a copy of: that of one share of a stage.
+struct KeptShare {
+  DeviceId owner;
+  std::vector<std::uint32_t> layers;  ///< Numbers of the stage's layers.
+  std::size_t share = 0;              ///< Index in the stage's shares.
+  std::size_t share_count = 0;
+};
 
 struct ReplicaSpec {
   Generation generation;
@@ -40,9 +53,12 @@ struct ReplicaSpec {
   std::uint64_t checkpoint_every = 0;
   std::uint64_t seed = 0;
   std::string checkpoint;  ///< Folder to load from; empty: initial values.
-  model::AdamW optimizer;
-  model::LearningRate learning_rate;
-  float clip_norm = 0;
+  UpdateRule rule;
+  std::optional<DeviceId> keeper = {};        ///< Of its own shards.
+  std::vector<KeptShare> kept = {};           ///< What it keeps for others.
+  std::vector<StateTransfer> transfers = {};  ///< Where the state comes from instead, if any.
+  bool save = false;                          ///< Begin with a checkpoint.
+  bool stop = false;                          ///< Train no step.
 };
 
 struct ReplicaResources {
@@ -60,6 +76,8 @@ class Replica final : public ExecutorActor {
 
   /// Initialises or loads the state on the device's queue, then tells the agent MemberReady.
   void prepare();
+  /// Instead: takes the state from the members that have it. Their links are open.
+  void receive_state(std::shared_ptr<const Routes> routes);
   /// Buffers that it holds at once at most, in whatever order messages come (replica_memory.cpp).
   BufferDemand demand(const Routes& routes) const;
 
@@ -93,6 +111,18 @@ class Replica final : public ExecutorActor {
     Buffer applying;          ///< Its reduced gradients.
     std::size_t missing = 0;  ///< Own update and slices of others that are still to come.
   };
+  /// The copy of one shard of one layer that is kept for its owner.
+  struct Kept {
+    DeviceId owner;
+    const LayerTable* table = nullptr;
+    ChunkRange chunks;
+    ElementRange range;  ///< That its owner updates: all arrays have just these elements.
+    Buffer parameters;
+    Buffer exp_avg;
+    Buffer exp_avg_sq;
+    BufferView gradient;  ///< Reduced, of the running step; while it is applied, of the one before.
+    bool reduced = false;  ///< The running step's is here.
+  };
 
   // Messages.
   void on(const Go& go);
@@ -104,11 +134,14 @@ class Replica final : public ExecutorActor {
   void on(const Commit& commit);
 
   // Memory and the start of a step (replica.cpp).
+  void acquire_state();
   Status load_state();
+  Status load_layers(std::span<const LayerState> layers);
   void begin_step();
   void lend(std::uint32_t slot);
   void reserve_partials();
   void add_tied_demand(const Routes& routes, BufferDemand& demand) const;
+  void add_kept_demand(BufferDemand& demand) const;
   void replay_early();
 
   // Reducing (replica_reduce.cpp).
@@ -129,6 +162,18 @@ class Replica final : public ExecutorActor {
   void take_slice(std::uint32_t slot, const transport::BulkTag& tag, BufferView payload);
   void slice_done(std::uint32_t slot);
   void save();
+
+  // Copies for others, and state that changes hands (replica_state.cpp).
+  void send_to_keeper(const Bucket& bucket);
+  void reserve_kept(Kept& kept);
+  void take_kept(const transport::BulkTag& tag, BufferView payload);
+  bool all_kept_reduced() const;
+  void update_kept(Kept& kept, const Commit& commit);
+  Status load_kept();
+  void take_state(const transport::BulkTag& tag, BufferView payload);
+  std::span<float> state_target(const StateTransfer& transfer, StatePart part);
+  std::shared_ptr<MemberState> leave_state();
+  void state_is_whole();
 
   // Helpers.
   void run(ComputeQueue& queue, ComputePriority priority, std::size_t bytes,
@@ -160,8 +205,12 @@ class Replica final : public ExecutorActor {
   std::shared_ptr<const Routes> routes_;  // empty until Go
   caf::actor stage_;
   std::vector<Bucket> buckets_;
-  Step step_;                     // being reduced
-  std::optional<Commit> commit_;  // the last one, whose step is being or has been applied
+  Step step_;                          // being reduced
+  std::optional<Commit> commit_;       // the last one, whose step is being or has been applied
+  std::deque<CommittedStep> commits_;  // the last ones
+  std::vector<Kept> kept_;
+  std::size_t state_missing_ = 0;  // payloads of transfers that are still to come
+  bool whole_ = false;             // the state is here: worth to be left behind
   std::vector<MicroBatchLoss> losses_;
   VoteBox votes_;
   bool voted_ = false;

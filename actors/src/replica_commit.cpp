@@ -22,6 +22,7 @@ void Replica::vote_when_reduced() {
   if (voted_ || saving_ || stopped_) return;
   for (const auto& bucket : buckets_)
     if (!bucket.done) return;
+  if (!all_kept_reduced()) return;
   if (has_head() && losses_.size() != spec_.plan->micro_batches(spec_.stage, spec_.device).size())
     return;
   voted_ = true;
@@ -122,8 +123,13 @@ void Replica::on(const Commit& commit) {
   for (auto& bucket : buckets_) {
     HOLMES_ASSERT(bucket.missing == 0, "the step before has not been applied");
     bucket.applying = std::move(bucket.reduced);
+    bucket.done = false;
   }
+  voted_ = false;
+  commits_.push_back({commit.step, commit.gradient_norm, commit.loss, commit.stop});
+  if (commits_.size() > kCommitsRemembered) commits_.pop_front();
   for (std::uint32_t slot = 0; slot < buckets_.size(); ++slot) update(slot, commit);
+  for (auto& kept : kept_) update_kept(kept, commit);
   step_ = Step(commit.step.value() + 1);
   if (step_.value() < spec_.span.steps && !commit.stop)
     begin_step();
@@ -148,25 +154,19 @@ void Replica::update(std::uint32_t slot, const Commit& commit) {
   if (others && !range.empty()) *copy = acquire(range.size() * sizeof(float), "updated parameters");
   if (stopped_) return;
   const auto owned = bucket.table->owned_chunks(share_, replica_count());
-  const auto parameters = bucket.parameters.mutable_as<float>();
-  const float rate = model::learning_rate(spec_.learning_rate, commit.step.value());
-  const float scale = model::clip_factor(commit.gradient_norm, spec_.clip_norm);
+  UpdateArrays arrays;
+  arrays.parameters = bucket.parameters.mutable_as<float>();
+  arrays.gradient = bucket.applying.as<float>();
+  arrays.gradient_begin = arrays.moments_begin = bucket.shard.begin;
+  arrays.exp_avg = bucket.exp_avg.mutable_as<float>();
+  arrays.exp_avg_sq = bucket.exp_avg_sq.mutable_as<float>();
   run(
       resources_.compute, ComputePriority::kUpdate, 7 * bucket.applying.size(),
-      [this, &bucket, owned, parameters, range, rate, scale, copy, step = commit.step.value()] {
-        const auto base = bucket.shard.begin;
-        for (auto c = owned.begin; c < owned.end; ++c) {
-          const auto& chunk = bucket.table->chunks[c];
-          if (chunk.tied_copy) continue;
-          const auto at = chunk.offset - base;
-          model::adamw(spec_.optimizer, step, rate, scale, chunk.decay,
-                       parameters.subspan(chunk.offset, chunk.count),
-                       bucket.applying.as<float>().subspan(at, chunk.count),
-                       bucket.exp_avg.mutable_as<float>().subspan(at, chunk.count),
-                       bucket.exp_avg_sq.mutable_as<float>().subspan(at, chunk.count));
-        }
+      [this, &bucket, owned, arrays, range, copy, step = commit.step, norm = commit.gradient_norm] {
+        apply_update(spec_.rule, step, norm, *bucket.table, owned, arrays);
         if (*copy)
-          std::memcpy(copy->mutable_bytes().data(), parameters.data() + range.begin, copy->size());
+          std::memcpy(copy->mutable_bytes().data(), arrays.parameters.data() + range.begin,
+                      copy->size());
       },
       [this, slot, copy, step = commit.step] {
         buckets_[slot].applying = {};
@@ -237,7 +237,7 @@ void Replica::slice_done(std::uint32_t slot) {
 void Replica::save() {
   saving_ = true;
   auto request = std::make_shared<SaveRequest>();
-  request->step = Step(commit_->step.value() + 1);
+  request->step = commit_ ? Step(commit_->step.value() + 1) : spec_.first_step;
   request->stage = spec_.stage.index();
   request->stage_count = spec_.plan->stages.size();
   const auto members = spec_.plan->members();

@@ -59,7 +59,25 @@ BufferDemand Replica::demand(const Routes& routes) const {
   for (const auto& bucket : buckets_)
     if (fold_buffers_max > 1) demand.add(bucket.shard.size() * sizeof(float), fold_buffers_max - 1);
   add_tied_demand(routes, demand);
+  add_kept_demand(demand);
+  for (const auto& transfer : spec_.transfers)
+    if (!routes.is_here(transfer.source))
+      demand.add(transfer.piece.elements.size() * sizeof(float), state_parts(transfer.use));
   return demand;
+}
+
+/// Copies for others, and own reduced gradients on their way to the keeper.
+void Replica::add_kept_demand(BufferDemand& demand) const {
+  std::size_t largest = 0;
+  for (const auto& kept : kept_) {
+    demand.add(kept.range.size() * sizeof(float), 4);  // parameters, moments, gradients
+    largest = std::max(largest, kept.table->elements);
+  }
+  if (largest != 0) demand.add(largest * sizeof(float));  // a layer, to load from
+  if (!spec_.keeper) return;
+  for (const auto& bucket : buckets_)
+    demand.add((replica_count() == 1 ? bucket.table->elements : bucket.shard.size()) *
+               sizeof(float));
 }
 
 void Replica::add_tied_demand(const Routes& routes, BufferDemand& demand) const {

@@ -116,7 +116,9 @@ void Replica::on(TensorArrived& arrived) {
     if (!commit_ || commit_->step != tag.step) return early_.push_back(std::move(arrived));
     return take_slice(slot_of(tag.layer), tag, std::move(arrived.payload));
   }
-  if (routes_ == nullptr || tag.step != step_) return early_.push_back(std::move(arrived));
+  if (tag.kind == BulkKind::kState) return take_state(tag, std::move(arrived.payload));
+  if (tag.kind == BulkKind::kReducedGradient) return take_kept(tag, std::move(arrived.payload));
+  if (!stage_ || tag.step != step_) return early_.push_back(std::move(arrived));
   if (tag.kind == BulkKind::kTiedGradient) {
     const auto slot = static_cast<std::uint32_t>(buckets_.size() - 1);
     buckets_[slot].tied[tag.source] = std::move(arrived.payload);
@@ -215,6 +217,7 @@ void Replica::finish_when_complete(std::uint32_t slot) {
       [this, slot, squares] {
         buckets_[slot].squares = std::move(*squares);
         buckets_[slot].done = true;
+        send_to_keeper(buckets_[slot]);
         vote_when_reduced();
       });
 }

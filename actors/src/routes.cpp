@@ -58,6 +58,22 @@ NicPair choose_nics(const partition::Cluster& cluster, const std::vector<FabricI
   return {};
 }
 
+std::optional<NicPair> fastest_nics(const partition::Cluster& cluster, HostId own, HostId peer) {
+  std::optional<NicPair> best;
+  double best_gbit_s = 0;
+  for (std::uint32_t fabric = 0; fabric < cluster.fabrics.size(); ++fabric) {
+    const auto here = cluster.nic_on(own, FabricId(fabric));
+    const auto there = cluster.nic_on(peer, FabricId(fabric));
+    if (!here || !there) continue;
+    const double gbit_s = std::min(cluster.hosts[own.index()].nics[here->index()].gbit_s,
+                                   cluster.hosts[peer.index()].nics[there->index()].gbit_s);
+    if (best && gbit_s <= best_gbit_s) continue;
+    best = NicPair{*here, *there};
+    best_gbit_s = gbit_s;
+  }
+  return best;
+}
+
 std::optional<DeviceId> vote_parent(const partition::Plan& plan, DeviceId device) {
   const auto members = plan.members();
   const auto number = member_number(members, device);
@@ -76,13 +92,19 @@ std::vector<DeviceId> vote_children(const partition::Plan& plan, DeviceId device
 
 Routes::Routes(Generation generation, std::shared_ptr<const partition::Plan> plan,
                std::shared_ptr<const partition::Cluster> cluster, HostId self,
-               std::map<DeviceId, LocalMember> local, std::vector<caf::actor> nics)
+               std::map<DeviceId, LocalMember> local, std::vector<caf::actor> nics,
+               DevicePairs further)
     : generation_(generation),
       plan_(std::move(plan)),
       cluster_(std::move(cluster)),
       self_(self),
       local_(std::move(local)),
-      nics_(std::move(nics)) {}
+      nics_(std::move(nics)),
+      further_(std::move(further)) {}
+
+bool Routes::is_here(DeviceId device) const {
+  return is_local(device) || cluster_->host_of(device) == self_;
+}
 
 const caf::actor& Routes::local_receiver(const transport::BulkTag& tag) const {
   const auto& member = local_.at(tag.destination);
@@ -104,11 +126,18 @@ NicPair Routes::pair_for(const transport::BulkTag& tag, HostId peer) const {
         return group_paths(*plan_, plan_->stages.size() == 1 ? GroupKind::kData : GroupKind::kTied,
                            tag.source, tag.destination);
       case BulkKind::kState:
+      case BulkKind::kReducedGradient:
       case BulkKind::kCollective:
         break;
     }
-    return group_paths(*plan_, GroupKind::kVote, tag.source, tag.destination);
+    HOLMES_ASSERT(false, "a payload that no group or edge of the plan carries");
+    return plan_->groups.front().paths;
   };
+  if (tag.kind == BulkKind::kState || tag.kind == BulkKind::kReducedGradient) {
+    const auto pair = fastest_nics(*cluster_, self_, peer);
+    HOLMES_ASSERT(pair.has_value(), "state goes only between hosts that share a fabric");
+    return *pair;
+  }
   return choose_nics(*cluster_, paths(), self_, peer);
 }
 
@@ -125,7 +154,7 @@ void Routes::send_tensor(const transport::BulkTag& tag, const transport::TensorS
 
 void Routes::reserve_tensor(const transport::BulkTag& tag, const transport::TensorShape& shape,
                             Buffer buffer, const caf::actor& receiver) const {
-  HOLMES_ASSERT(!is_local(tag.source), "local payloads need no reservation");
+  HOLMES_ASSERT(!is_here(tag.source), "local payloads need no reservation");
   const HostId peer = cluster_->host_of(tag.source);
   caf::anon_send(nics_.at(pair_for(tag, peer).own.index()),
                  ReserveTensor{peer, tag, shape, std::move(buffer), receiver});
@@ -155,14 +184,22 @@ void Routes::send_control(HostId to, Buffer message) const {
 
 std::vector<std::pair<HostId, NicPair>> Routes::links() const {
   std::set<std::tuple<HostId, NicId, NicId>> needed;
-  const auto need = [&](const std::vector<FabricId>& paths, DeviceId a, DeviceId b) {
+  const auto peer_of = [&](DeviceId a, DeviceId b) -> std::optional<HostId> {
     const HostId host_a = cluster_->host_of(a);
     const HostId host_b = cluster_->host_of(b);
-    if (host_a == host_b || (host_a != self_ && host_b != self_)) return;
-    const HostId peer = host_a == self_ ? host_b : host_a;
-    const auto pair = choose_nics(*cluster_, paths, self_, peer);
-    needed.emplace(peer, pair.own, pair.peer);
+    if (host_a == host_b || (host_a != self_ && host_b != self_)) return std::nullopt;
+    return host_a == self_ ? host_b : host_a;
   };
+  const auto need = [&](const std::vector<FabricId>& paths, DeviceId a, DeviceId b) {
+    const auto peer = peer_of(a, b);
+    if (!peer) return;
+    const auto pair = choose_nics(*cluster_, paths, self_, *peer);
+    needed.emplace(*peer, pair.own, pair.peer);
+  };
+  for (const auto& [a, b] : further_)
+    if (const auto peer = peer_of(a, b))
+      if (const auto pair = fastest_nics(*cluster_, self_, *peer))
+        needed.emplace(*peer, pair->own, pair->peer);
   for (const auto& edge : plan_->edges)
     for (const auto& from : plan_->stages[edge.from_stage.index()].shares)
       for (const auto& to : plan_->stages[edge.to_stage.index()].shares)

@@ -30,16 +30,23 @@ struct NicPair {
   friend bool operator==(const NicPair&, const NicPair&) = default;
 };
 
+/// Devices of two hosts that talk besides what the plan says: a shard's owner and its keeper, or
+/// both ends of a transfer of state.
+using DevicePairs = std::vector<std::pair<DeviceId, DeviceId>>;
+
 class Routes {
  public:
   Routes(Generation generation, std::shared_ptr<const partition::Plan> plan,
          std::shared_ptr<const partition::Cluster> cluster, HostId self,
-         std::map<DeviceId, LocalMember> local, std::vector<caf::actor> nics);
+         std::map<DeviceId, LocalMember> local, std::vector<caf::actor> nics,
+         DevicePairs further = {});
 
   Generation generation() const { return generation_; }
   const partition::Plan& plan() const { return *plan_; }
 
   bool is_local(DeviceId device) const { return local_.contains(device); }
+  /// Whether the device is of this host, a member or not.
+  bool is_here(DeviceId device) const;
   /// The actors of a device of this host.
   const LocalMember& local(DeviceId device) const { return local_.at(device); }
   /// Hands `payload` to the actor that `tag` is for, here or on another host. `sender`, if any,
@@ -68,12 +75,16 @@ class Routes {
   HostId self_;
   std::map<DeviceId, LocalMember> local_;
   std::vector<caf::actor> nics_;
+  DevicePairs further_;
 };
 
 /// First NICs of both hosts on the first of `paths` that both have. The plan was validated: asserts
 /// that there is one.
 NicPair choose_nics(const partition::Cluster& cluster, const std::vector<FabricId>& paths,
                     HostId own, HostId peer);
+
+/// NICs of both hosts on the fastest fabric that both have, if any.
+std::optional<NicPair> fastest_nics(const partition::Cluster& cluster, HostId own, HostId peer);
 
 /// The vote tree: a heap over the plan's members with this fan-out; member 0 is the root.
 constexpr std::size_t kVoteFanOut = 8;

@@ -16,6 +16,8 @@ namespace detail {
 struct PoolState {
   explicit PoolState(std::size_t max) : bytes_max(max) {}
   ~PoolState();
+  /// Gives the system what is free beyond `wanted` blocks. The mutex is held.
+  void drop_free(const std::map<std::size_t, std::size_t>& wanted);
 
   const std::size_t bytes_max;
   std::mutex mutex;
@@ -75,6 +77,17 @@ std::size_t capacity_for(std::size_t bytes) {
 }
 
 }  // namespace
+
+void PoolState::drop_free(const std::map<std::size_t, std::size_t>& wanted) {
+  for (auto& [capacity, blocks] : free_by_capacity) {
+    const auto at = wanted.find(capacity);
+    const auto keep = at == wanted.end() ? 0 : at->second;
+    for (; blocks.size() > keep; blocks.pop_back()) {
+      stats.bytes_held -= capacity;
+      delete_block(blocks.back());
+    }
+  }
+}
 
 PoolState::~PoolState() {
   for (auto& [capacity, blocks] : free_by_capacity)
@@ -203,6 +216,7 @@ Status BufferPool::reserve(const BufferDemand& demand) {
   std::size_t bytes = 0;
   for (const auto& [capacity, count] : demand.count_by_capacity_)
     bytes += missing(capacity, count) * capacity;
+  if (bytes > state_->bytes_max - stats.bytes_held) state_->drop_free(demand.count_by_capacity_);
   if (bytes > state_->bytes_max - stats.bytes_held)
     return Error(ErrorCode::kOutOfResources, "buffer pool: " + std::to_string(bytes) +
                                                  " bytes more are needed, " +

@@ -67,9 +67,24 @@ struct ToJson {
               {"nic", event.nic},
               {"operation", event.operation},
               {"code", to_string(event.cause.code())},
+              {"goes_on", event.goes_on},
               {"message", to_string(event)}};
     if (event.any_committed) json["last_committed"] = event.last_committed.value();
     return json;
+  }
+  Json operator()(const actors::Recovered& event) const {
+    return {{"event", "recovered"},
+            {"hosts", event.hosts},
+            {"generation", event.generation.value()},
+            {"first_step", event.first_step.value()},
+            {"steps_lost", event.steps_lost},
+            {"silent_s", seconds(event.silent)},
+            {"agree_s", seconds(event.agree)},
+            {"plan_s", seconds(event.plan)},
+            {"move_s", seconds(event.move)},
+            {"first_step_s", seconds(event.first)},
+            {"moved_bytes", event.moved},
+            {"message", to_string(event)}};
   }
 };
 

@@ -17,8 +17,11 @@ Status MetricsWriter::on_event(const actors::Event& event) {
     on_step(*step);
   } else if (const auto* validation = std::get_if<actors::ValidationFinished>(&event)) {
     on_validation(*validation);
-  } else if (std::holds_alternative<actors::Incident>(event)) {
+  } else if (const auto* incident = std::get_if<actors::Incident>(&event)) {
     flush();
+    if (incident->goes_on) write(event_json(event, options_.cluster));
+  } else if (std::holds_alternative<actors::Recovered>(event)) {
+    write(event_json(event, options_.cluster));
   }
   return check();
 }
@@ -69,6 +72,7 @@ void MetricsWriter::flush() {
 }
 
 void MetricsWriter::write(const std::string& line) {
+  if (!out_.is_open()) return;  // no plan has been in force
   out_ << line << '\n';
   out_.flush();
 }
@@ -79,6 +83,19 @@ Status MetricsWriter::check() {
   return system_error("cannot write " + options_.file.string(), errno);
 }
 
+namespace {
+
+/// Whether a line was written before `first_step`; incidents belong to the steps before them.
+bool belongs_before(const std::string& line, Step first_step) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) return false;
+  if (json.contains("event")) return true;
+  return json.contains("step") && json["step"].is_number_unsigned() &&
+         json["step"].get<std::uint64_t>() < first_step.value();
+}
+
+}  // namespace
+
 Status cut_metrics(const fs::path& file, Step first_step) {
   std::error_code error;
   if (fs::exists(file, error) && !fs::is_regular_file(file, error))
@@ -88,9 +105,7 @@ Status cut_metrics(const fs::path& file, Step first_step) {
   std::uintmax_t keep = 0;
   std::string line;
   while (std::getline(in, line) && !in.eof()) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_unsigned()) break;
-    if (json["step"].get<std::uint64_t>() >= first_step.value()) break;
+    if (!belongs_before(line, first_step)) break;
     keep += line.size() + 1;
   }
   in.close();

@@ -3,8 +3,8 @@
 // metrics.jsonl of a run folder: one line for each step, appended as steps finish.
 //
 // The line of a step that is validated waits for its validation, so that it can carry the figure;
-// no other line waits. A figure that comes at another time gets a line of its own. Threads: one at
-// a time.
+// no other line waits. A figure that comes at another time gets a line of its own, and so does a
+// host that is lost and the recovery from it ("event"). Threads: one at a time.
 
 #include <cstdint>
 #include <filesystem>
@@ -47,8 +47,8 @@ class MetricsWriter {
   bool failed_ = false;
 };
 
-/// Drops the lines of steps from `first_step` on, and a last line that was not written whole. A
-/// file that does not exist is well.
+/// Drops the lines of steps from `first_step` on and what follows them, and a last line that was
+/// not written whole. A file that does not exist is well.
 Status cut_metrics(const std::filesystem::path& file, Step first_step);
 
 }  // namespace holmes::launcher

@@ -53,6 +53,9 @@ std::string summary_text(const Summary& summary) {
         fmt::format("gzip -9 needs   {:.4f} nats per byte for the same text\n", *summary.gzip_nats);
   if (!summary.checkpoint.empty())
     text += fmt::format("checkpoint      {}\n", printable(summary.checkpoint.string()));
+  if (!summary.hosts_lost.empty())
+    text += fmt::format("hosts lost      {}: {}\n", summary.hosts_lost.size(),
+                        printable(fmt::format("{}", fmt::join(summary.hosts_lost, ", "))));
   text += fmt::format("{} after {}", outcome_name(summary.outcome),
                       human_duration(seconds(summary.duration)));
   return text;
@@ -65,6 +68,7 @@ std::string summary_json(const Summary& summary) {
   if (summary.validation_nats) json["validation_loss"] = *summary.validation_nats;
   if (summary.gzip_nats) json["gzip9_nats_per_byte"] = *summary.gzip_nats;
   if (!summary.checkpoint.empty()) json["checkpoint"] = summary.checkpoint.string();
+  if (!summary.hosts_lost.empty()) json["hosts_lost"] = summary.hosts_lost;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "holmes/actors/job_config.hpp"
 #include "holmes/actors/session.hpp"
@@ -19,6 +20,7 @@ struct Summary {
   bool byte_tokens = false;               ///< A token is a byte: the two can be compared.
   std::filesystem::path checkpoint;       ///< Empty: none was saved.
   Duration duration{};
+  std::vector<std::string> hosts_lost = {};  ///< By name, in order.
 };
 
 std::string summary_text(const Summary& summary);

@@ -39,11 +39,15 @@ class EventSink {
       validation_nats_ = validation->loss;
     if (const auto* checkpoint = std::get_if<actors::CheckpointSaved>(&event))
       checkpoint_ = checkpoint->folder;
+    if (const auto* incident = std::get_if<actors::Incident>(&event);
+        incident && incident->goes_on && !incident->host.empty())
+      hosts_lost_.push_back(incident->host);
     display_.on_event(event);
   }
 
   std::optional<double> validation_nats() const { return validation_nats_; }
   const std::filesystem::path& checkpoint() const { return checkpoint_; }
+  const std::vector<std::string>& hosts_lost() const { return hosts_lost_; }
 
  private:
   void warn(const Status& status) {
@@ -57,6 +61,7 @@ class EventSink {
   const Logger log_;
   std::optional<double> validation_nats_;
   std::filesystem::path checkpoint_;
+  std::vector<std::string> hosts_lost_;
 };
 
 /// Brings stop signals to a session that may not exist yet.
@@ -188,6 +193,7 @@ Summary summarise(const EventSink& events, const actors::JobConfig& job, actors:
   summary.outcome = outcome;
   summary.validation_nats = events.validation_nats();
   summary.checkpoint = events.checkpoint();
+  summary.hosts_lost = events.hosts_lost();
   summary.byte_tokens = job.data.tokenizer == "bytes";
   if (!summary.byte_tokens || !summary.validation_nats) return summary;
   if (outcome != actors::Outcome::kFinished)

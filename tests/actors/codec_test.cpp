@@ -30,7 +30,11 @@ Prepare prepare() {
           Step(4),
           plan(),
           {{HostId(1), NicId(2), "127.0.0.1:5"}},
-          "checkpoints/step-4"};
+          "checkpoints/step-4",
+          {{7, StateUse::kKeptShard, DeviceId(1), DeviceId(2), {3, {4, 5}}, DeviceId(6)}},
+          0.5,
+          true,
+          true};
 }
 
 std::vector<ControlMessage> one_of_each() {
@@ -38,7 +42,9 @@ std::vector<ControlMessage> one_of_each() {
       Join{HostId(3), 77, {{HostId(3), NicId(1), "127.4.2.1:9"}}, "avx2"},
       Welcome{Epoch(1), "[run]\n", "[[host]]\n", "hash"},
       Announce{Epoch(5), Generation(6)},
-      AgentQuiet{Generation(7)},
+      AgentQuiet{Generation(7),
+                 {{DeviceId(8), Step(9), true, {{1, {2, 3}}, {4, {5, 6}}}}},
+                 {{Step(8), 1.5, 2.5, true}}},
       prepare(),
       AgentReady{Generation(8)},
       AgentGo{Epoch(9), Generation(10)},

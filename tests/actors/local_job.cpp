@@ -115,9 +115,7 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
       replica.layers = stage_layers(*plan_, StageIndex(s), job.model);
       replica.span.steps = steps;
       replica.seed = job.seed;
-      replica.optimizer = job.optimizer;
-      replica.learning_rate = job.learning_rate;
-      replica.clip_norm = job.clip_norm;
+      replica.rule = {job.optimizer, job.learning_rate, job.clip_norm};
       member->replica = std::make_unique<Replica>(
           runtime_.system(), *member->replica_strand, Logger(), std::move(replica),
           ReplicaResources{compute_, compute_, pool_, store_, agent_->handle()});

@@ -73,6 +73,20 @@ TEST(BufferPool, WhatIsReservedIsAcquiredWithoutAskingTheSystem) {
   EXPECT_EQ(pool.stats().allocation_count, reserved.allocation_count);
 }
 
+TEST(BufferPool, AReservationGivesBackFreeMemoryThatDoesNotFitBeforeItIsRefused) {
+  BufferPool pool(100000);
+  { const auto free = std::vector{*pool.acquire(40960), *pool.acquire(8192)}; }
+  EXPECT_EQ(pool.stats().bytes_held, 49152U);
+  const Buffer lent = *pool.acquire(4096);
+  BufferDemand demand;
+  demand.add(8192);
+  demand.add(65536);
+  ASSERT_TRUE(pool.reserve(demand));
+  EXPECT_EQ(pool.stats().bytes_held, 4096U + 8192 + 65536);
+  demand.add(65536);
+  EXPECT_FALSE(pool.reserve(demand));
+}
+
 TEST(BufferPool, AReservationOverTheBoundTakesNothing) {
   BufferPool pool(100000);
   BufferDemand demand;

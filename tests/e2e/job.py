@@ -117,7 +117,12 @@ class Job:
 
     def committed(self):
         path = self.run_folder / "metrics.jsonl"
-        return path.read_text().count("\n") if path.exists() else 0
+        return path.read_text().count('"loss"') if path.exists() else 0
+
+    def events(self, name):
+        """The events of this name in metrics.jsonl."""
+        rows = map(json.loads, (self.run_folder / "metrics.jsonl").read_text().splitlines())
+        return [row for row in rows if row.get("event") == name]
 
     def wait_for_steps(self, process, count):
         """Waits until `count` steps have been committed; False if the job ended before."""

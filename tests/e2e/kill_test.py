@@ -1,5 +1,5 @@
-"""Goal: when a host agent or the launcher is killed at any moment, everything ends within 5 seconds,
-the guilty host is named, and the last checkpoint loads.
+"""Goal: when the launcher is killed at any moment, or a host agent of a job that is to stop then,
+everything ends within 5 seconds, the guilty host is named, and the last checkpoint loads.
 Method: kill -9 of each host of a 2x2 job at moments spread over its life."""
 
 import os
@@ -20,7 +20,8 @@ class Kill(unittest.TestCase):
 
     def start(self, *options, run_folder="run"):
         job = e2e.Job(self.folder.name, 2, 2, STEPS, run_folder)
-        process = job.start("--set", "run.checkpoint_every=3", *options)
+        process = job.start("--set", "run.checkpoint_every=3", "--set", "resilience.on_loss=stop",
+                            *options)
         self.addCleanup(lambda: e2e.end(process))
         return job, process
 

@@ -79,6 +79,26 @@ TEST_F(Metrics, AnIncidentWritesWhatWaits) {
   EXPECT_EQ(lines(file()).size(), 1U);
 }
 
+TEST_F(Metrics, ALostHostAndTheRecoveryAreLinesThatAResumeKeeps) {
+  {
+    MetricsWriter writer(options(10));
+    ASSERT_TRUE(writer.on_event(plan_from(0)));
+    ASSERT_TRUE(writer.on_event(step_finished(0, 3)));
+    ASSERT_TRUE(writer.on_event(lost_host()));
+    ASSERT_TRUE(writer.on_event(plan_from(1)));
+    ASSERT_TRUE(writer.on_event(step_finished(1, 2)));
+    ASSERT_TRUE(writer.on_event(recovered()));
+    ASSERT_TRUE(writer.on_event(step_finished(2, 1)));
+  }
+  ASSERT_TRUE(cut_metrics(file(), Step(2)));
+  const auto found = lines(file());
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[1]["event"], "incident");
+  EXPECT_EQ(found[1]["goes_on"], true);
+  EXPECT_EQ(found[2]["step"], 1);
+  EXPECT_EQ(found[3]["event"], "recovered");
+}
+
 TEST_F(Metrics, ResumingCutsTheStepsThatAreRunAgain) {
   write_file(file(), "{\"step\":0,\"loss\":3}\n{\"step\":1,\"loss\":2}\n{\"step\":2,\"lo");
   {
@@ -123,6 +143,20 @@ TEST(EventJson, EveryEventNamesItself) {
   EXPECT_EQ(name(actors::ValidationFinished{Step(1), 2}), "validation_finished");
   EXPECT_EQ(name(actors::CheckpointSaved{Step(1), "x"}), "checkpoint_saved");
   EXPECT_EQ(name(incident()), "incident");
+  EXPECT_EQ(name(recovered()), "recovered");
+}
+
+TEST(EventJson, ARecoveryHasItsPhases) {
+  const auto json = nlohmann::json::parse(event_json(recovered(), two_hosts()));
+  EXPECT_EQ(json["hosts"], nlohmann::json({"b0"}));
+  EXPECT_EQ(json["first_step"], 12);
+  EXPECT_EQ(json["steps_lost"], 0);
+  EXPECT_DOUBLE_EQ(json["agree_s"], 0.002);
+  EXPECT_DOUBLE_EQ(json["first_step_s"], 0.1);
+  const auto message = json["message"].get<std::string>();
+  EXPECT_EQ(message,
+            "on without host b0 from step 12 after 136 ms (agree 2 ms, plan 4 ms, move state "
+            "30 ms, first step 100 ms; last sign of life 50 ms before that)");
 }
 
 TEST(EventJson, AnIncidentSaysWhoWhatAndWhen) {

@@ -55,4 +55,17 @@ inline actors::Incident incident() {
   return {"b0", "", "step 12", Step(11), true, Error(ErrorCode::kClosed, "connection closed")};
 }
 
+inline actors::Incident lost_host() {
+  auto event = incident();
+  event.goes_on = true;
+  return event;
+}
+
+inline actors::Recovered recovered() {
+  using std::chrono::milliseconds;
+  return {
+      {"b0"},          Generation(2),    Step(12),          0,   milliseconds(50), milliseconds(2),
+      milliseconds(4), milliseconds(30), milliseconds(100), 4096};
+}
+
 }  // namespace holmes::launcher

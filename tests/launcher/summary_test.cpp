@@ -13,6 +13,7 @@ namespace holmes::launcher {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::string sentence(std::size_t count) {
   std::string text;
@@ -81,6 +82,16 @@ TEST(Summary, LeavesOutWhatIsNotKnown) {
   EXPECT_EQ(json["outcome"], "failed");
   EXPECT_FALSE(json.contains("validation_loss"));
   EXPECT_EQ(nlohmann::json::parse(summary_json(finished()))["gzip9_nats_per_byte"], 1.64);
+}
+
+TEST(Summary, SaysWhichHostsWereLost) {
+  Summary summary;
+  summary.outcome = actors::Outcome::kFinished;
+  EXPECT_THAT(summary_text(summary), Not(HasSubstr("lost")));
+  summary.hosts_lost = {"b0", "a1"};
+  EXPECT_THAT(summary_text(summary), HasSubstr("hosts lost      2: b0, a1\n"));
+  EXPECT_EQ(nlohmann::json::parse(summary_json(summary))["hosts_lost"],
+            nlohmann::json({"b0", "a1"}));
 }
 
 }  // namespace

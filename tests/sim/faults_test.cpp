@@ -1,6 +1,6 @@
-// Goal: whatever breaks, and whenever, the job ends in time with one incident that names what
-// broke; and a long run holds no more memory than a short one. Method: kills swept over every
-// phase of a run, NICs that fall silent, disks that fill, in SimWorld.
+// Goal: whatever breaks, and whenever, a job that is not to go on ends in time with one incident
+// that names what broke; and a long run holds no more memory than a short one. Method: kills swept
+// over every phase of a run, NICs that fall silent, disks that fill, in SimWorld.
 #include <set>
 
 #include "sim/sim_job.hpp"
@@ -12,6 +12,13 @@ using testing::kLimit;
 
 class Faults : public testing::SimJobTest {
  protected:
+  /// A job that ends when a host is lost.
+  JobConfig job(std::uint32_t clusters, std::uint32_t hosts) const {
+    auto config = SimJobTest::job(clusters, hosts);
+    config.resilience.on_loss = OnLoss::kStop;
+    return config;
+  }
+
   /// When the parts of an undisturbed run end.
   struct Phases {
     TimePoint begin, training, last_step, over;

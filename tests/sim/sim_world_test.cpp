@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/serial_run.hpp"
 #include "sim/sim_job.hpp"
-#include "support/serial_trainer.hpp"
 
 namespace holmes::actors {
 namespace {
@@ -17,43 +17,8 @@ using testing::kLimit;
 
 class SimWorldTest : public testing::SimJobTest {
  protected:
-  struct Serial {
-    std::vector<double> losses;
-    double validation = 0;
-    std::vector<float> weights;
-  };
-  Serial serial(const JobConfig& config) const {
-    const auto file = *model::open_byte_text(config.data.text);
-    const auto engine = model::make_reference_engine();
-    holmes::testing::SerialJob job;
-    job.model = config.model;
-    job.batch = config.train.shape.batch;
-    job.micro_batch = config.train.shape.micro_batch;
-    job.sequence = config.train.sequence;
-    job.reduction_leaves = config.train.shape.reduction_leaves;
-    job.seed = config.train.seed;
-    job.validation = config.data.validation;
-    job.optimizer = config.train.optimizer;
-    job.learning_rate = config.train.learning_rate;
-    job.clip_norm = config.train.clip_norm;
-    holmes::testing::SerialTrainer trainer(job, *file, *engine);
-    Serial result;
-    for (std::uint64_t step = 0; step < config.train.steps; ++step)
-      result.losses.push_back(trainer.step().loss);
-    result.validation = trainer.validate(config.data.validation_batches);
-    result.weights = trainer.weights();
-    return result;
-  }
-
-  static std::vector<float> weights(SimWorld& world, Step step) {
-    std::vector<float> all;
-    if (const auto* model = world.store().checkpoint(step))
-      for (const auto& [number, layer] : *model)
-        all.insert(all.end(), layer.parameters.begin(), layer.parameters.end());
-    return all;
-  }
-
-  void expect_equals_serial(SimWorld& world, const JobConfig& config, const Serial& expected) {
+  void expect_equals_serial(SimWorld& world, const JobConfig& config,
+                            const testing::Serial& expected) {
     const auto outcome = world.run(kLimit);
     ASSERT_TRUE(outcome) << outcome.error().message();
     for (const auto& incident : world.events_of<Incident>()) ADD_FAILURE() << to_string(incident);
@@ -63,7 +28,7 @@ class SimWorldTest : public testing::SimJobTest {
     EXPECT_EQ(losses, expected.losses);
     ASSERT_FALSE(world.events_of<ValidationFinished>().empty());
     EXPECT_EQ(world.events_of<ValidationFinished>().back().loss, expected.validation);
-    EXPECT_EQ(weights(world, Step(config.train.steps)), expected.weights);
+    EXPECT_EQ(testing::weights(world, Step(config.train.steps)), expected.weights);
     for (const auto& [host, end] : world.ends()) EXPECT_FALSE(end.failed) << end.reason;
   }
 };
@@ -73,13 +38,13 @@ TEST_F(SimWorldTest, EveryLayoutHasTheBitsOfASerialRun) {
        {std::pair{1U, 1U}, {2U, 1U}, {1U, 2U}, {4U, 1U}, {1U, 4U}}) {
     const auto config = job(clusters, hosts);
     SimWorld world({config, 1, Step(0), nullptr});
-    expect_equals_serial(world, config, serial(config));
+    expect_equals_serial(world, config, testing::serial_run(config));
   }
 }
 
 TEST_F(SimWorldTest, TwentySeedsTwiceGiveOneTraceEachAndTheSameBits) {
   const auto config = job(2, 2);
-  const auto expected = serial(config);
+  const auto expected = testing::serial_run(config);
   std::set<std::uint64_t> traces;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SimWorld first({config, seed, Step(0), nullptr});
@@ -110,7 +75,7 @@ TEST_F(SimWorldTest, EachPassOfAStepIsComputedOnce) {
 
 TEST_F(SimWorldTest, GoesOnFromACheckpointAtAnotherLayout) {
   auto whole = job(1, 1);
-  const auto expected = serial(whole);
+  const auto expected = testing::serial_run(whole);
   MemoryStore store;
   auto half = job(2, 2);
   half.run.checkpoint_every = 2;
@@ -125,13 +90,13 @@ TEST_F(SimWorldTest, GoesOnFromACheckpointAtAnotherLayout) {
     std::vector<double> losses;
     for (const auto& step : world.events_of<StepFinished>()) losses.push_back(step.loss);
     EXPECT_EQ(losses, std::vector<double>(expected.losses.begin() + 2, expected.losses.end()));
-    EXPECT_EQ(weights(world, Step(4)), expected.weights);
+    EXPECT_EQ(testing::weights(world, Step(4)), expected.weights);
   }
 }
 
 TEST_F(SimWorldTest, StopsAfterTheRunningStepWithACheckpointAndGoesOnFromIt) {
   const auto config = job(2, 2);
-  const auto expected = serial(config);
+  const auto expected = testing::serial_run(config);
   MemoryStore store;
   SimWorld world({config, 1, Step(0), &store});
   ASSERT_TRUE(world.run_until([&] { return !world.events_of<StepFinished>().empty(); }, kLimit));
@@ -144,11 +109,12 @@ TEST_F(SimWorldTest, StopsAfterTheRunningStepWithACheckpointAndGoesOnFromIt) {
   ASSERT_LT(saved[0].step, Step(config.train.steps));
   SimWorld rest({config, 2, saved[0].step, &store});
   ASSERT_TRUE(rest.run(kLimit));
-  EXPECT_EQ(weights(rest, Step(config.train.steps)), expected.weights);
+  EXPECT_EQ(testing::weights(rest, Step(config.train.steps)), expected.weights);
 }
 
-TEST_F(SimWorldTest, ALostHostEndsTheJobAndIsNamed) {
-  const auto config = job(2, 2);
+TEST_F(SimWorldTest, ALostHostEndsTheJobAndIsNamedWhereThatIsWanted) {
+  auto config = job(2, 2);
+  config.resilience.on_loss = OnLoss::kStop;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SimWorld world({config, seed, Step(0), nullptr});
     const HostId victim(static_cast<std::uint32_t>(seed % 4));

@@ -101,6 +101,16 @@ TEST(WireCodec, ChunkBeyondItsPayloadIsRefused) {
   EXPECT_FALSE(refused(100, 200, 100));
 }
 
+TEST(WireCodec, EveryKindIsReadAgain) {
+  BulkTag tag = full_tag();
+  for (int kind = 0; kind <= static_cast<int>(transport::kBulkKindLast); ++kind) {
+    tag.kind = static_cast<BulkKind>(kind);
+    const auto got = decode_credit(Header(encode(Credit{tag, 1})).bytes());
+    ASSERT_TRUE(got) << kind;
+    EXPECT_EQ(got->tag.kind, tag.kind);
+  }
+}
+
 TEST(WireCodec, UnknownKindIsRefused) {
   BulkTag tag = full_tag();
   tag.kind = static_cast<BulkKind>(200);

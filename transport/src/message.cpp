@@ -22,6 +22,8 @@ const char* name(BulkKind kind) {
       return "state";
     case BulkKind::kCollective:
       return "collective";
+    case BulkKind::kReducedGradient:
+      return "reduced gradient";
   }
   return "unknown payload";
 }

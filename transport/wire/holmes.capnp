@@ -79,7 +79,7 @@ struct ControlMessage {
     join @0 :Join;
     welcome @1 :Welcome;
     announce @2 :Announce;
-    quiet @3 :UInt64;  # Generation.
+    bareQuiet @3 :UInt64;  # Generation. No longer sent: quiet says what is held.
     prepare @4 :Prepare;
     ready @5 :UInt64;  # Generation.
     go @6 :Announce;
@@ -91,6 +91,7 @@ struct ControlMessage {
     stop @12 :Announce;
     vote @13 :Vote;
     commit @14 :Commit;
+    quiet @15 :Quiet;
   }
 }
 
@@ -120,6 +121,40 @@ struct Announce {
   generation @1 :UInt64;
 }
 
+# Agent to coordinator: nothing older runs here any more, and this is what its devices hold.
+struct Quiet {
+  generation @0 :UInt64;
+  held @1 :List(HeldState);
+  commits @2 :List(CommittedStep);  # Last ones seen, ascending.
+}
+struct HeldState {
+  device @0 :UInt32;
+  updates @1 :UInt64;  # That the state has seen.
+  reduced @2 :Bool;    # The gradients of the next update are here too.
+  pieces @3 :List(Piece);
+}
+struct Piece {
+  layer @0 :UInt32;
+  begin @1 :UInt64;  # Elements of the layer.
+  end @2 :UInt64;
+}
+struct CommittedStep {
+  step @0 :UInt64;
+  gradientNorm @1 :Float64;
+  loss @2 :Float64;
+  stop @3 :Bool;
+}
+
+# State that goes from one device to another before a generation begins.
+struct StateTransfer {
+  number @0 :UInt32;
+  use @1 :UInt8;
+  source @2 :UInt32;
+  destination @3 :UInt32;
+  piece @4 :Piece;
+  owner @5 :UInt32;  # Of a kept copy: whose shard it is.
+}
+
 struct Prepare {
   epoch @0 :UInt64;
   generation @1 :UInt64;
@@ -127,6 +162,11 @@ struct Prepare {
   plan @3 :Plan;
   addresses @4 :List(NicAddress);
   checkpoint @5 :Text;  # Folder to load from; empty: initial values.
+  transfers @6 :List(StateTransfer);  # Where the state comes from instead; those of this host.
+  settle @7 :Bool;                    # Apply first what is reduced and not applied, with this norm.
+  gradientNorm @8 :Float64;
+  save @9 :Bool;  # Begin with a checkpoint.
+  stop @10 :Bool; # Train no step.
 }
 
 struct Plan {

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "config/document.hpp"
+#include "holmes/actors/job_config.hpp"
 #include "holmes/base/result.hpp"
 #include "holmes/partition/cluster.hpp"
 #include "holmes/partition/cost.hpp"
@@ -23,7 +24,7 @@ namespace holmes::actors {
 using Target = std::variant<bool*, std::uint32_t*, std::uint64_t*, float*, double*, std::string*,
                             std::filesystem::path*, partition::Strategy*, partition::ScheduleKind*,
                             partition::NicKind*, partition::SplitRule*, partition::Recompute*,
-                            partition::OptimizerKind*, partition::Collective*>;
+                            partition::OptimizerKind*, partition::Collective*, OnLoss*>;
 
 /// What a value must be.
 struct Rule {

@@ -24,6 +24,7 @@ constexpr std::string_view kRecomputes[] = {"none", "selective", "full"};
 constexpr std::string_view kOptimizers[] = {"overlapped", "sharded", "replicated"};
 constexpr std::string_view kCollectives[] = {"direct", "ring"};
 constexpr std::string_view kSplits[] = {"default", "equal", "formula", "optimal"};
+constexpr std::string_view kOnLoss[] = {"continue", "stop"};
 
 constexpr Section kSections[] = {
     {"run", "The run folder and what is kept in it."},
@@ -38,7 +39,7 @@ constexpr Section kSections[] = {
      "runs depends on them but what auto chooses."},
     {"cluster", "The hosts."},
     {"transport", "Networks."},
-    {"resilience", "When a host counts as lost."},
+    {"resilience", "When a host counts as lost, and what happens then."},
     {"security", "Reserved; no keys yet."},
 };
 
@@ -418,6 +419,13 @@ constexpr Key kKeys[] = {
      {50, 600000},
      "",
      "A host that is silent for so long is lost; at least 2 heartbeats."},
+    {"resilience",
+     "on_loss",
+     [](Draft& d) -> Target { return &d.job.resilience.on_loss; },
+     {0, 0, kOnLoss},
+     "",
+     "When a host is lost: continue with the others (each host keeps a copy of another one's "
+     "optimizer shard in memory), or stop with an error."},
 };
 
 /// Quoted, and cut when absurdly long.

@@ -78,7 +78,7 @@ void fill_tag(const BulkTag& tag, schema::Tag::Builder out) {
 }
 
 Result<BulkTag> read_tag(schema::Tag::Reader in) {
-  if (in.getKind() > static_cast<std::uint8_t>(BulkKind::kCollective))
+  if (in.getKind() > static_cast<std::uint8_t>(kBulkKindLast))
     return corrupt("a tag of unknown kind " + std::to_string(in.getKind()));
   BulkTag tag;
   tag.generation = Generation(in.getGeneration());

@@ -18,6 +18,9 @@
 
 namespace holmes::actors {
 
+/// What a job does when a host is lost.
+enum class OnLoss : std::uint8_t { kContinue, kStop };
+
 struct JobConfig {
   struct Run {
     std::filesystem::path folder = "runs/default";
@@ -53,6 +56,8 @@ struct JobConfig {
   struct Resilience {
     std::uint32_t heartbeat_ms = 200;
     std::uint32_t timeout_ms = 3000;  ///< A host that is silent for so long is lost.
+    /// Going on takes a second copy of the optimizer's state in memory.
+    OnLoss on_loss = OnLoss::kContinue;
   } resilience;
 };
 

@@ -115,8 +115,8 @@ class BufferPool {
 
   /// An uninitialised, unique buffer of exactly `bytes`; kOutOfResources when over the bound.
   Result<Buffer> acquire(std::size_t bytes);
-  /// Takes from the system what is missing for all of `demand` to be acquired without asking it
-  /// again. kOutOfResources, with nothing taken, when that goes over the bound.
+  /// Takes from the system what `demand` lacks, so that no acquire() of it asks again; free memory
+  /// that does not fit goes back if it must. kOutOfResources, with nothing taken: over the bound.
   Status reserve(const BufferDemand& demand);
   Stats stats() const;
 

@@ -24,7 +24,9 @@ enum class BulkKind : std::uint8_t {
   /// Of a Group: step is the operation's number, stage the group, micro_batch the round, layer the
   /// piece, source and destination ranks.
   kCollective,
+  kReducedGradient,  ///< Of one shard, owner to the device that keeps a copy of its state.
 };
+constexpr BulkKind kBulkKindLast = BulkKind::kReducedGradient;
 
 enum class DType : std::uint8_t { kF32, kBf16, kF16, kI32, kU8 };
 
