@@ -51,6 +51,7 @@ std::string summary_text(const Summary& summary) {
   if (summary.gzip_nats)
     text +=
         fmt::format("gzip -9 needs   {:.4f} nats per byte for the same text\n", *summary.gzip_nats);
+  if (summary.step_times) text += "time of a step  " + step_times_text(*summary.step_times) + "\n";
   if (!summary.checkpoint.empty())
     text += fmt::format("checkpoint      {}\n", printable(summary.checkpoint.string()));
   if (!summary.hosts_lost.empty())
@@ -67,6 +68,12 @@ std::string summary_json(const Summary& summary) {
                               {"duration_s", seconds(summary.duration)}};
   if (summary.validation_nats) json["validation_loss"] = *summary.validation_nats;
   if (summary.gzip_nats) json["gzip9_nats_per_byte"] = *summary.gzip_nats;
+  if (const auto& times = summary.step_times)
+    json["step_time"] = {{"predicted_s", times->predicted_s},
+                         {"measured_median_s", times->measured_s},
+                         {"steps", times->steps},
+                         {"ratio", times->ratio()},
+                         {"calibrated", times->calibrated}};
   if (!summary.checkpoint.empty()) json["checkpoint"] = summary.checkpoint.string();
   if (!summary.hosts_lost.empty()) json["hosts_lost"] = summary.hosts_lost;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

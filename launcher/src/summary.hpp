@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "foresight.hpp"
 #include "holmes/actors/job_config.hpp"
 #include "holmes/actors/session.hpp"
 #include "holmes/base/units.hpp"
@@ -21,6 +22,7 @@ struct Summary {
   std::filesystem::path checkpoint;       ///< Empty: none was saved.
   Duration duration{};
   std::vector<std::string> hosts_lost = {};  ///< By name, in order.
+  std::optional<StepTimes> step_times = {};  ///< Nothing when too few steps were made.
 };
 
 std::string summary_text(const Summary& summary);

@@ -9,6 +9,7 @@
 #include "effective_config.hpp"
 #include "exit_codes.hpp"
 #include "failure.hpp"
+#include "foresight.hpp"
 #include "holmes/model/checkpoint.hpp"
 #include "holmes/partition/plan_json.hpp"
 #include "limits.hpp"
@@ -29,10 +30,12 @@ class EventSink {
         cluster_(job.cluster),
         display_(display),
         metrics_({folder.metrics_file(), job.train.steps, job.data.validate_every, job.cluster}),
+        step_times_(job),
         log_(std::move(log)) {}
 
   void on_event(const actors::Event& event) {
     warn(metrics_.on_event(event));
+    step_times_.on_event(event);
     if (const auto* plan = std::get_if<actors::PlanInForce>(&event); plan && !plan->plan.empty())
       warn(folder_.write("plan.json", partition::to_json(plan->plan, cluster_) + "\n"));
     if (const auto* validation = std::get_if<actors::ValidationFinished>(&event))
@@ -48,6 +51,7 @@ class EventSink {
   std::optional<double> validation_nats() const { return validation_nats_; }
   const std::filesystem::path& checkpoint() const { return checkpoint_; }
   const std::vector<std::string>& hosts_lost() const { return hosts_lost_; }
+  std::optional<StepTimes> step_times() const { return step_times_.times(); }
 
  private:
   void warn(const Status& status) {
@@ -58,6 +62,7 @@ class EventSink {
   const partition::Cluster cluster_;
   Display& display_;
   MetricsWriter metrics_;
+  StepTimesTracker step_times_;
   const Logger log_;
   std::optional<double> validation_nats_;
   std::filesystem::path checkpoint_;
@@ -194,6 +199,7 @@ Summary summarise(const EventSink& events, const actors::JobConfig& job, actors:
   summary.validation_nats = events.validation_nats();
   summary.checkpoint = events.checkpoint();
   summary.hosts_lost = events.hosts_lost();
+  summary.step_times = events.step_times();
   summary.byte_tokens = job.data.tokenizer == "bytes";
   if (!summary.byte_tokens || !summary.validation_nats) return summary;
   if (outcome != actors::Outcome::kFinished)
@@ -210,6 +216,8 @@ int train(const TrainCommand& command, const TrainServices& services) {
   if (!job) return report_failure(job.error(), services.console, command.json);
   if (const auto enough = check_descriptors(job->cluster.hosts.size()); !enough)
     return report_failure(enough.error(), services.console, command.json);
+  if (const auto fits = check_fits(*job); !fits)
+    return report_failure(fits.error(), services.console, command.json);
   const auto folder = RunFolder::open(job->run.folder, run_start(command));
   if (!folder) return report_failure(folder.error(), services.console, command.json);
   if (command.resume) warn_of_passed_over(*folder, services.log);

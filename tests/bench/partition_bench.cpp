@@ -1,11 +1,12 @@
-// Time of plan() and validate(): the paper's twelve hosts, and 1,280 hosts in 64 clusters. The
-// counters say how large the plan is and how much memory the process had at most.
+// Time of plan(), validate(), simulate() and search(): the paper's twelve hosts, and 1,280 hosts in
+// 64 clusters. The counters say how large the plan is and how much memory the process had at most.
 #include <sys/resource.h>
 
 #include <benchmark/benchmark.h>
 
 #include "holmes/base/assert.hpp"
 #include "holmes/partition/plan.hpp"
+#include "holmes/partition/search.hpp"
 
 namespace {
 
@@ -86,6 +87,53 @@ void explain_plan(benchmark::State& state) {
   }
 }
 BENCHMARK(explain_plan)->Unit(benchmark::kMillisecond);
+
+/// One simulated step of a plan that is given.
+void simulate_step(benchmark::State& state) {
+  const auto clusters = static_cast<std::uint32_t>(state.range(0));
+  const auto hosts = static_cast<std::uint32_t>(state.range(1));
+  const auto batch = static_cast<std::uint32_t>(state.range(2));
+  const Cluster cluster = make_cluster(clusters, hosts);
+  const auto made = plan(cluster, model(128), {batch, 1, batch}, {});
+  HOLMES_ASSERT(made, made.error().message().c_str());
+  SimulateOptions options;
+  options.steps = 1;
+  for ([[maybe_unused]] auto iteration : state) {
+    const auto simulated = simulate(*made, cluster, model(128), options);
+    HOLMES_ASSERT(simulated, "the plan can be simulated");
+    benchmark::DoNotOptimize(simulated);
+  }
+  state.counters["devices"] = static_cast<double>(made->members().size());
+}
+BENCHMARK(simulate_step)
+    ->ArgNames({"clusters", "hosts", "batch"})
+    ->Args({2, 6, 192})
+    ->Args({64, 20, 1024})
+    ->Unit(benchmark::kMillisecond);
+
+/// Strategy auto, schedules that train.
+void search_plan(benchmark::State& state) {
+  const Cluster cluster = make_cluster(static_cast<std::uint32_t>(state.range(0)),
+                                       static_cast<std::uint32_t>(state.range(1)));
+  const auto batch = static_cast<std::uint32_t>(state.range(2));
+  std::size_t simulated = 0;
+  for ([[maybe_unused]] auto iteration : state) {
+    const auto found = search(cluster, model(128), {batch, 1, batch}, {});
+    HOLMES_ASSERT(found, found.error().message().c_str());
+    simulated = found->simulated;
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  state.counters["simulated"] = static_cast<double>(simulated);
+  state.counters["peak_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
+}
+BENCHMARK(search_plan)
+    ->ArgNames({"clusters", "hosts", "batch"})
+    ->Args({2, 2, 32})
+    ->Args({2, 6, 192})
+    ->Args({64, 20, 1024})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

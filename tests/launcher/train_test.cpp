@@ -115,6 +115,22 @@ TEST_F(Train, AWrongJobExits2BeforeAnythingStarts) {
   EXPECT_FALSE(std::filesystem::exists(job_.run.folder));
 }
 
+TEST_F(Train, AJobThatDoesNotFitExits2AndSaysWhatWould) {
+  job_.model = {4, 4, 64, 256, 256, 64};
+  job_.train.sequence = 64;
+  job_.train.shape = {64, 16, 4};
+  for (auto& host : job_.cluster.hosts) host.devices[0].memory_gib = 0.012;
+  EXPECT_EQ(run(actors::Outcome::kFinished), 2);
+  EXPECT_THAT(capture_.error(), HasSubstr("memory is short: host "));
+  EXPECT_THAT(capture_.error(), HasSubstr("too little"));
+  EXPECT_THAT(capture_.error(), HasSubstr("what fits: "));
+  EXPECT_THAT(capture_.error(), HasSubstr("--set train.micro_batch="));
+  EXPECT_FALSE(std::filesystem::exists(job_.run.folder));
+  for (auto& host : job_.cluster.hosts) host.devices[0].memory_gib = 0.003;
+  EXPECT_EQ(run(actors::Outcome::kFinished), 2);
+  EXPECT_THAT(capture_.error(), HasSubstr("add hosts or memory"));
+}
+
 TEST_F(Train, ASessionThatRefusesExitsByItsReason) {
   EXPECT_EQ(run([](actors::SessionOptions) -> Result<std::unique_ptr<actors::Session>> {
               return Error(ErrorCode::kInvalidArgument, "port 29400 is in use");

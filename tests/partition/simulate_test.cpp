@@ -263,9 +263,14 @@ TEST(Memory, CountsWhatAStageHolds) {
   const Share& share = planned.stages[0].shares[0];
   MemoryUse use = memory_use(planned, model, StageIndex(0), share, options);
   EXPECT_EQ(use.weights, 4000);
-  EXPECT_EQ(use.gradients, 4000);
+  EXPECT_EQ(use.gradients, 2 * 4000);  // one is filled while the sum before it is applied
   EXPECT_EQ(use.optimizer, 8000);
-  EXPECT_EQ(use.activations, 2 * 110);  // two micro-batches in flight
+  EXPECT_EQ(use.activations, 2 * 100);  // two micro-batches in flight; inputs are buffers
+  EXPECT_GT(use.buffers, 2 * 4000);     // what is updated is sent on
+  options.exact = false;
+  use = memory_use(planned, model, StageIndex(0), share, options);
+  EXPECT_EQ(use.gradients, 4000);
+  EXPECT_EQ(use.activations, 2 * 110);
   options.recompute = Recompute::kFull;
   use = memory_use(planned, model, StageIndex(0), share, options);
   EXPECT_EQ(use.activations, 2 * 10 + 100);

@@ -116,7 +116,8 @@ struct MemoryUse {
     return weights + gradients + optimizer + activations + buffers + reserved;
   }
 };
-/// Of each device of a share of a stage.
+/// Of each device of a share of a stage; exact: what training reserves, all other replicas on other
+/// hosts.
 MemoryUse memory_use(const Plan& plan, const ModelCost& model, StageIndex stage, const Share& share,
                      const CostOptions& options);
 
@@ -133,5 +134,17 @@ MemoryShort tightest(const Plan& plan, const Cluster& cluster, const ModelCost& 
 /// kInvalidArgument: which device of which stage needs and has how much, and what it needs it for.
 Status check_memory(const Plan& plan, const Cluster& cluster, const ModelCost& model,
                     const CostOptions& options);
+
+/// Training takes the memory of a host's devices as one; a host that does not train needs nothing.
+struct HostMemory {
+  MemoryUse use;
+  double memory = 0;  ///< Of all its devices.
+  double missing() const { return use.total() - memory; }
+};
+std::vector<HostMemory> memory_by_host(const Plan& plan, const Cluster& cluster,
+                                       const ModelCost& model, const CostOptions& options);
+/// kInvalidArgument: which host is short by most, by how much, and what it needs it for.
+Status check_host_memory(const Plan& plan, const Cluster& cluster, const ModelCost& model,
+                         const CostOptions& options);
 
 }  // namespace holmes::partition

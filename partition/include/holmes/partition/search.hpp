@@ -51,6 +51,16 @@ struct Searched {
 Result<Searched> search(const Cluster& cluster, const ModelCost& model, const JobShape& job,
                         const SearchOptions& options);
 
+/// A change to a job with which its plan fits the hosts' memory.
+struct Remedy {
+  std::vector<std::string> settings;  ///< "train.micro_batch=2"
+  double step_s = 0;                  ///< Predicted.
+};
+/// The nearest ones, of each kind the one that changes least: another split, smaller micro-batches,
+/// more stages, what auto finds. None: nothing that was tried fits.
+std::vector<Remedy> memory_remedies(const Cluster& cluster, const ModelCost& model,
+                                    const JobShape& job, const SearchOptions& options);
+
 /// Any strategy: its plan, how it runs, and its simulated step.
 Result<Searched> predict(const Cluster& cluster, const ModelCost& model, const JobShape& job,
                          const SearchOptions& options);
