@@ -6,8 +6,12 @@ namespace {
 
 class FileStore final : public StateStore {
  public:
-  FileStore(std::filesystem::path root, std::uint32_t keep, model::JobConstants constants)
-      : root_(std::move(root)), keep_(keep), constants_(std::move(constants)) {}
+  FileStore(std::filesystem::path root, std::uint32_t keep, model::JobConstants constants,
+            std::span<const model::TokenizerFile> tokenizer)
+      : root_(std::move(root)),
+        keep_(keep),
+        constants_(std::move(constants)),
+        tokenizer_(tokenizer.begin(), tokenizer.end()) {}
 
   Status load(const std::string& folder, std::span<const LayerState> layers) override {
     HOLMES_TRY_ASSIGN(const auto checkpoint, model::Checkpoint::open(folder, {&constants_, false}));
@@ -47,7 +51,7 @@ class FileStore final : public StateStore {
     HOLMES_TRY_ASSIGN(const auto writer, model::CheckpointWriter::join(root_, step));
     std::vector<model::FileSummary> summaries;
     for (const auto& file : files) summaries.push_back({file.name, file.bytes, file.hash});
-    HOLMES_TRY_ASSIGN(const auto folder, writer.publish(constants_, summaries, keep_));
+    HOLMES_TRY_ASSIGN(const auto folder, writer.publish(constants_, summaries, keep_, tokenizer_));
     return folder.string();
   }
 
@@ -59,11 +63,17 @@ class FileStore final : public StateStore {
   std::filesystem::path root_;
   std::uint32_t keep_;
   model::JobConstants constants_;
+  std::vector<model::TokenizerFile> tokenizer_;
 };
 
-}  // namespace
+/// Null where the job has none.
+Result<std::unique_ptr<model::Tokenizer>> open_tokenizer(const JobConfig& job) {
+  if (job.data.tokenizer == model::kNoTokenizer) return std::unique_ptr<model::Tokenizer>();
+  return model::make_tokenizer(job.data.tokenizer);
+}
 
-model::JobConstants job_constants(const JobConfig& job, std::string data_hash) {
+model::JobConstants constants_of(const JobConfig& job, std::string data_hash,
+                                 const model::Tokenizer* tokenizer) {
   auto leaves = job.train.shape.reduction_leaves;
   if (leaves == 0) leaves = partition::default_reduction_leaves(job.train.shape);
   return {job.model,
@@ -72,19 +82,30 @@ model::JobConstants job_constants(const JobConfig& job, std::string data_hash) {
           job.train.shape.micro_batch,
           job.train.sequence,
           leaves,
-          job.data.tokenizer,
+          std::string(tokenizer != nullptr ? tokenizer->name() : model::kNoTokenizer),
           job.data.validation,
           std::move(data_hash),
           model::instruction_set()};
+}
+
+}  // namespace
+
+Result<model::JobConstants> job_constants(const JobConfig& job, std::string data_hash) {
+  HOLMES_TRY_ASSIGN(const auto tokenizer, open_tokenizer(job));
+  return constants_of(job, std::move(data_hash), tokenizer.get());
 }
 
 std::filesystem::path checkpoint_root(const JobConfig& job) {
   return job.run.folder / "checkpoints";
 }
 
-std::unique_ptr<StateStore> make_file_store(const JobConfig& job, std::string data_hash) {
-  return std::make_unique<FileStore>(checkpoint_root(job), job.run.keep,
-                                     job_constants(job, std::move(data_hash)));
+Result<std::unique_ptr<StateStore>> make_file_store(const JobConfig& job, std::string data_hash) {
+  HOLMES_TRY_ASSIGN(const auto tokenizer, open_tokenizer(job));
+  std::span<const model::TokenizerFile> files;
+  if (tokenizer != nullptr) files = tokenizer->files();
+  return std::unique_ptr<StateStore>(
+      std::make_unique<FileStore>(checkpoint_root(job), job.run.keep,
+                                  constants_of(job, std::move(data_hash), tokenizer.get()), files));
 }
 
 }  // namespace holmes::actors

@@ -13,11 +13,13 @@ namespace holmes::actors {
 
 /// What a checkpoint of this job records, and a checkpoint that it goes on from must equal.
 /// `data_hash`: of the text.
-model::JobConstants job_constants(const JobConfig& job, std::string data_hash);
+/// kInvalidArgument or kCorrupt when the tokenizer cannot be read.
+Result<model::JobConstants> job_constants(const JobConfig& job, std::string data_hash);
 
 /// Folder that a job's checkpoints lie in.
 std::filesystem::path checkpoint_root(const JobConfig& job);
 
-std::unique_ptr<StateStore> make_file_store(const JobConfig& job, std::string data_hash);
+/// Its checkpoints carry the job's tokenizer.
+Result<std::unique_ptr<StateStore>> make_file_store(const JobConfig& job, std::string data_hash);
 
 }  // namespace holmes::actors

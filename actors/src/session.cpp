@@ -40,18 +40,19 @@ struct Start {
 
 Result<Start> find_start(const JobConfig& job, const std::string& data_hash) {
   HOLMES_TRY_ASSIGN(const auto folder, model::find_latest(checkpoint_root(job)));
-  const auto constants = job_constants(job, data_hash);
+  HOLMES_TRY_ASSIGN(const auto constants, job_constants(job, data_hash));
   HOLMES_TRY_ASSIGN(const auto checkpoint, model::Checkpoint::open(folder, {&constants, true}));
   return Start{checkpoint.step(), folder.string()};
 }
 
 class CoordinatorSession final : public Session {
  public:
-  CoordinatorSession(SessionOptions options, CoordinatorSpec spec, std::string data_hash)
+  CoordinatorSession(SessionOptions options, CoordinatorSpec spec,
+                     std::unique_ptr<StateStore> store)
       : options_(std::move(options)),
         spec_(std::move(spec)),
         disk_(std::make_unique<ThreadComputeQueue>(clock_, false)),
-        store_(make_file_store(spec_.job, std::move(data_hash))),
+        store_(std::move(store)),
         context_(transport::make_tcp_context(
             loop_, {"127.0.0.1", false, std::chrono::seconds(5), options_.log.named("tcp")})),
         outcome_(over_.get_future().share()) {}
@@ -177,8 +178,9 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
     model::discard_unfinished(root);
     return {};
   };
+  HOLMES_TRY_ASSIGN(auto store, make_file_store(job, text->hash()));
   auto session =
-      std::make_unique<CoordinatorSession>(std::move(options), std::move(spec), text->hash());
+      std::make_unique<CoordinatorSession>(std::move(options), std::move(spec), std::move(store));
   HOLMES_TRY(session->open());
   HOLMES_TRY(before_start());
   HOLMES_TRY(session->start_agents());

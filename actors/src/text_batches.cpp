@@ -35,10 +35,30 @@ class TextBatches final : public BatchSource {
   model::ValidationOrder validation_;
 };
 
+Status check_vocabulary(const JobConfig& job, const model::Tokenizer& tokenizer) {
+  if (tokenizer.vocabulary() <= job.model.vocabulary) return {};
+  return Error(ErrorCode::kInvalidArgument,
+               "data.tokenizer: " + job.data.tokenizer + " has " +
+                   std::to_string(tokenizer.vocabulary()) + " tokens, but model.vocabulary is " +
+                   std::to_string(job.model.vocabulary) + "; raise it to as many");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const model::TokenFile>> open_text(const JobConfig& job) {
-  HOLMES_TRY_ASSIGN(auto text, model::open_byte_text(job.data.text));
+  const auto& data = job.data;
+  if (data.tokens.empty() && data.tokenizer == "bytes") {
+    HOLMES_TRY_ASSIGN(auto text, model::open_byte_text(data.text));
+    return std::shared_ptr<const model::TokenFile>(std::move(text));
+  }
+  std::unique_ptr<model::Tokenizer> tokenizer;
+  if (data.tokenizer != model::kNoTokenizer) {
+    HOLMES_TRY_ASSIGN(tokenizer, model::make_tokenizer(data.tokenizer));
+    HOLMES_TRY(check_vocabulary(job, *tokenizer));
+  }
+  HOLMES_TRY_ASSIGN(auto text, data.tokens.empty()
+                                   ? model::encode_text(data.text, *tokenizer)
+                                   : model::open_indexed_tokens(data.tokens, job.model.vocabulary));
   return std::shared_ptr<const model::TokenFile>(std::move(text));
 }
 

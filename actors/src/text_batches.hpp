@@ -14,7 +14,8 @@ namespace holmes::actors {
 Result<std::unique_ptr<BatchSource>> make_text_batches(
     const JobConfig& job, std::shared_ptr<const model::TokenFile> text);
 
-/// Opens the text that the job names.
+/// Opens the text or the tokens that the job names; kInvalidArgument also when the tokenizer has
+/// more tokens than the model.
 Result<std::shared_ptr<const model::TokenFile>> open_text(const JobConfig& job);
 
 }  // namespace holmes::actors

@@ -27,6 +27,7 @@ struct Parsed {
   GenerateCommand generate;
   BenchCommand bench;
   NicsCommand nics;
+  DataCommand data;
   AgentCommand agent;
   bool keys = false;
   std::uint32_t agent_host = 0;
@@ -210,6 +211,47 @@ CLI::App* add_nics(CLI::App& app, Parsed& parsed) {
   return nics;
 }
 
+void add_inputs(CLI::App& app, DataCommand& command) {
+  app.add_option(
+         "input", command.source.inputs,
+         "Text, JSON lines (.jsonl, .json), either gzipped (.gz), and folders of such files")
+      ->required();
+  app.add_option("--key", command.source.key, "Key of the text in a JSON line")
+      ->capture_default_str();
+  app.add_flag("--overwrite", command.overwrite, "Replace what is there");
+  app.add_flag("--quiet", command.quiet, "Write no progress");
+}
+
+CLI::App* add_data(CLI::App& app, Parsed& parsed) {
+  auto* data = app.add_subcommand("data", "Make tokens of text, and tokenizers");
+  data->require_subcommand(1);
+  auto& command = parsed.data;
+  auto* build = data->add_subcommand("build", "Encode texts to PREFIX.bin and PREFIX.idx");
+  add_inputs(*build, command);
+  build->add_option("--out", command.out, "PREFIX of the data set")->required();
+  build->add_option("--tokenizer", command.tokenizer, "bytes, a tokenizer.json, or a folder")
+      ->capture_default_str();
+  build->add_option("--threads", command.threads, "Threads that encode; 0: one for each core")
+      ->check(CLI::Range(0, 256));
+  build->add_flag("!--no-end-of-document", command.append_end,
+                  "Put no token such as <|endoftext|> after a document");
+  auto* learn = data->add_subcommand("tokenizer", "Learn a tokenizer (byte-level BPE) from texts");
+  add_inputs(*learn, command);
+  learn->add_option("--out", command.out, "The tokenizer.json to write")->required();
+  learn->add_option("--vocabulary", command.vocabulary, "Tokens, 257 at least")
+      ->capture_default_str();
+  auto* inspect = data->add_subcommand("inspect", "Check a data set and say what is in it");
+  inspect->add_option("prefix", command.out, "PREFIX of PREFIX.bin and PREFIX.idx")->required();
+  for (auto* each : {build, learn, inspect}) {
+    each->add_flag("--json", command.json, "Print one JSON object");
+    add_log_options(*each, parsed);
+  }
+  build->callback([&command] { command.action = DataCommand::Action::kBuild; });
+  learn->callback([&command] { command.action = DataCommand::Action::kLearn; });
+  inspect->callback([&command] { command.action = DataCommand::Action::kInspect; });
+  return data;
+}
+
 CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
   auto* agent = app.add_subcommand("agent", "Serve one host of a job; started by holmes train");
   add_number(*agent, "--host", parsed.agent_host, "Index of the host in the cluster")->required();
@@ -301,6 +343,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   const auto* generate = add_generate(app, parsed);
   const auto* bench = add_bench(app, parsed);
   const auto* nics = add_nics(app, parsed);
+  const auto* data = add_data(app, parsed);
   add_agent(app, parsed);
   try {
     auto words = with_empty_values(app, arguments);
@@ -331,6 +374,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
       return {usage_error("which job file?", "simulate"), parsed.log};
     return {parsed.simulate, parsed.log};
   }
+  if (data->parsed()) return {parsed.data, parsed.log};
   if (bench->parsed()) return {parsed.bench, parsed.log};
   if (nics->parsed()) return {parsed.nics, parsed.log};
   if (generate->parsed()) return {parsed.generate, parsed.log};

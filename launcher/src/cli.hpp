@@ -10,6 +10,7 @@
 
 #include "ablations.hpp"
 #include "bench/bench.hpp"
+#include "data_command.hpp"
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
 #include "nics.hpp"
@@ -68,7 +69,7 @@ struct Finished {
 
 struct CommandLine {
   std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, SimulateCommand,
-               GenerateCommand, BenchCommand, NicsCommand, AgentCommand>
+               GenerateCommand, BenchCommand, NicsCommand, DataCommand, AgentCommand>
       command;
   LogOptions log;
 };

@@ -89,6 +89,10 @@ struct Program {
     command.gid_index = variable("NCCL_IB_GID_INDEX");
     return whole(show_nics(command, console));
   }
+  int operator()(const DataCommand& command) const {
+    const SteadyClock clock;
+    return whole(data(command, console, clock));
+  }
   int operator()(const AgentCommand& command) const {
     ignore_write_signals();
     return actors::run_agent({command.invitation, Logger(sink, "agent")});

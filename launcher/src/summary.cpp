@@ -80,6 +80,8 @@ std::string summary_json(const Summary& summary) {
 }
 
 Result<double> gzip_nats_of_validation(const actors::JobConfig& job) {
+  if (!job.data.tokens.empty())
+    return Error(ErrorCode::kInvalidArgument, "there is no text to compress, only tokens");
   HOLMES_TRY_ASSIGN(const auto tokens, model::open_byte_text(job.data.text));
   HOLMES_TRY_ASSIGN(const auto parts,
                     model::split(*tokens, job.data.validation, job.train.sequence));

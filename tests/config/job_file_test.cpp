@@ -110,7 +110,17 @@ TEST(JobFile, WrongTypesAndRanges) {
                HasSubstr("over 4096 bytes"));
   expect_error(parse("[parallel]\nstrategy = \"holms\"\n"),
                AllOf(HasSubstr("none of megatron, holmes"), HasSubstr("did you mean 'holmes'?")));
-  expect_error(parse("[data]\ntokenizer = \"bpe\"\n"), HasSubstr("'bpe' is none of bytes"));
+}
+
+TEST(JobFile, TokenizersAreBytesOrFiles) {
+  EXPECT_EQ(parse("")->data.tokenizer, "bytes");
+  const auto named = parse("[data]\ntokenizer = \"t/tok.json\"\n");
+  ASSERT_TRUE(named) << named.error().message();
+  EXPECT_EQ(named->data.tokenizer, std::filesystem::absolute("folder/t/tok.json").string());
+  const auto tokens = parse("[data]\ntokens = \"set\"\n");
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(tokens->data.tokens, "folder/set");
+  EXPECT_EQ(tokens->data.tokenizer, "none");
 }
 
 TEST(JobFile, TextThatIsNotToml) {
@@ -191,6 +201,9 @@ TEST_F(LoadJob, MissingThingsAreNamed) {
   const auto job = [&](const std::string& text) {
     return load_job({folder_.write("job.toml", text), {}});
   };
+  expect_error(job("[data]\ntokens = \"set\"\n"), HasSubstr("there is no file"));
+  expect_error(job("[data]\ntokens = \"set\"\ntext = \"a\"\n"), HasSubstr("are both set"));
+  expect_error(job("[data]\ntokenizer = \"none\"\ntext = \"a\"\n"), HasSubstr("needs a tokenizer"));
   expect_error(load_job({folder_.path() / "no.toml", {}}), HasSubstr("no.toml: no such file"));
   expect_error(load_job({folder_.path(), {}}), HasSubstr("is not a regular file"));
   expect_error(job(""), HasSubstr("data.text is not set"));

@@ -20,6 +20,7 @@ TEST(ResolvedJob, ComesBackAsItWas) {
   job.cluster.fabrics = {{"ib-a", partition::NicKind::kInfiniBand, 1.0 / 3, 20.5}};
   job.cluster.hosts = {{"a0", "a", "", {{"cpu", 2, 0.1, 3.5}}, {{"ib0", FabricId(0), 0.7, 1.25}}},
                        {"a1", "a", "", {{"cpu", 1, 0.3, 4}}, {{"ib0", FabricId(0), 0.5, 20.5}}}};
+  job.data.tokenizer = "/some/where/tokenizer.json";
   const auto back = parse_resolved_job(to_toml(job), to_toml(job.cluster));
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(to_toml(*back), to_toml(job));

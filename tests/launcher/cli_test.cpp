@@ -74,6 +74,22 @@ TEST(CommandLine, BenchHasDefaultsAndChecks) {
   EXPECT_EQ(parsed<Finished>({"bench", "p2p", "--bulk-sockets", "17"}).exit_code, 2);
 }
 
+TEST(CommandLine, DataHasThreeActions) {
+  const auto build = parsed<DataCommand>({"data", "build", "--tokenizer", "t", "--out", "p",
+                                          "--key", "body", "--no-end-of-document", "a", "b"});
+  EXPECT_EQ(build.action, DataCommand::Action::kBuild);
+  EXPECT_EQ(build.source.inputs.size(), 2U);
+  EXPECT_EQ(build.source.key, "body");
+  EXPECT_FALSE(build.append_end);
+  const auto learn =
+      parsed<DataCommand>({"data", "tokenizer", "--out", "t.json", "--vocabulary", "300", "a"});
+  EXPECT_EQ(learn.action, DataCommand::Action::kLearn);
+  EXPECT_EQ(learn.vocabulary, 300U);
+  EXPECT_EQ(parsed<DataCommand>({"data", "inspect", "p"}).out, "p");
+  EXPECT_EQ(parsed<Finished>({"data"}).exit_code, 2);
+  EXPECT_EQ(parsed<Finished>({"data", "build", "a"}).exit_code, 2);
+}
+
 TEST(CommandLine, PlanAndSimulateShareTheirOptions) {
   const std::vector<std::string> shared = {"--cluster",           "c.toml",
                                            "--strategy",          "auto",

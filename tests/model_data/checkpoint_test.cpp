@@ -144,6 +144,19 @@ Result<fs::path> save(const fs::path& root, std::uint64_t step, std::uint32_t ke
   return writer.publish(job_constants(), files, keep);
 }
 
+TEST(CheckpointWriter, PutsTheTokenizerBesideTheModel) {
+  const TemporaryFolder folder;
+  const auto writer = CheckpointWriter::begin(folder.path(), Step(1));
+  ASSERT_TRUE(writer);
+  const auto files = write_parts(*writer, make_model());
+  ASSERT_TRUE(files);
+  const std::vector<TokenizerFile> tokenizer = {{"tokenizer.json", "{}"}};
+  const auto published = writer->publish(job_constants(), *files, 1, tokenizer);
+  ASSERT_TRUE(published);
+  EXPECT_EQ(read_file(*published / "tokenizer.json"), "{}");
+  EXPECT_TRUE(Checkpoint::open(*published, {nullptr, true}));
+}
+
 std::string error_of(const fs::path& folder, const CheckpointOptions& options, ErrorCode code) {
   const auto opened = Checkpoint::open(folder, options);
   if (opened) return "no error";

@@ -15,7 +15,6 @@ constexpr double kSeedMax = 9e15;  // exact in a double, which ranges are kept i
 constexpr double kLayersMax = static_cast<double>(limits::kLayersMax);
 constexpr double kDevicesMax = static_cast<double>(limits::kDevicesMax);
 
-constexpr std::string_view kTokenizers[] = {"bytes"};
 // In the order of the enumerations.
 constexpr std::string_view kStrategies[] = {
     "megatron", "holmes", "auto", "megatron-lm", "megatron-deepspeed", "megatron-llama"};
@@ -114,11 +113,19 @@ constexpr Key kKeys[] = {
      "none: it must be set",
      "Plain text file; relative to the job file, from --set to the current folder."},
     {"data",
+     "tokens",
+     [](Draft& d) -> Target { return &d.job.data.tokens; },
+     {},
+     "none",
+     "PREFIX of PREFIX.bin and PREFIX.idx (Megatron's format; holmes data build), instead of "
+     "text."},
+    {"data",
      "tokenizer",
      [](Draft& d) -> Target { return &d.job.data.tokenizer; },
-     {0, 0, kTokenizers},
+     {},
      "",
-     "How text becomes tokens; bytes: one token a byte."},
+     "How text becomes tokens: bytes (one token a byte), or a path: a tokenizer.json, or a folder "
+     "with one or with vocab.json and merges.txt. With tokens: the one they were made with."},
     {"data",
      "validation",
      [](Draft& d) -> Target { return &d.job.data.validation; },

@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <system_error>
 
+#include "holmes/model/tokenizer.hpp"
+
 namespace holmes::actors {
 namespace {
 
@@ -53,6 +55,16 @@ Status check_model(Draft& draft) {
                        text(model.sequence) + "; lower it or raise model.sequence");
   }
   return {};
+}
+
+/// Tokens need no tokenizer; a path means the same file whoever reads it.
+void settle_tokenizer(Draft& draft) {
+  auto& data = draft.job.data;
+  if (!data.tokens.empty() && !draft.is_set("data.tokenizer")) data.tokenizer = model::kNoTokenizer;
+  if (!names_tokenizer_file(draft.job)) return;
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(data.tokenizer, failed);
+  if (!failed) data.tokenizer = absolute.lexically_normal().string();
 }
 
 Status check_shape(Draft& draft) {
@@ -144,9 +156,23 @@ Status check_plan(const Draft& draft) {
       plan.error().message());
 }
 
+/// Both files of the data set are there; what is in them is checked when they are opened.
+Status check_tokens(const Draft& draft) {
+  const auto& prefix = draft.job.data.tokens;
+  for (const char* suffix : {".idx", ".bin"}) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(prefix.string() + suffix, error)) continue;
+    return invalid(draft, {"data.tokens"},
+                   "data.tokens: there is no file " + prefix.string() + suffix +
+                       "; name a data set without .bin or .idx (holmes data build makes one)");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_job(Draft& draft) {
+  settle_tokenizer(draft);
   HOLMES_TRY(check_model(draft));
   HOLMES_TRY(check_shape(draft));
   HOLMES_TRY(check_learning_rate(draft));
@@ -155,8 +181,23 @@ Status check_job(Draft& draft) {
   return check_plan(draft);
 }
 
+bool names_tokenizer_file(const JobConfig& job) {
+  const auto& name = job.data.tokenizer;
+  return name != "bytes" && name != model::kNoTokenizer;
+}
+
 Status check_text(const Draft& draft) {
   const auto& file = draft.job.data.text;
+  const auto& tokens = draft.job.data.tokens;
+  if (!tokens.empty() && !file.empty()) {
+    return invalid(draft, {"data.tokens", "data.text"},
+                   "data.text and data.tokens are both set; train on one of them");
+  }
+  if (!tokens.empty()) return check_tokens(draft);
+  if (draft.job.data.tokenizer == model::kNoTokenizer) {
+    return invalid(draft, {"data.tokenizer"},
+                   "data.tokenizer = \"none\" is for data.tokens; text needs a tokenizer");
+  }
   if (file.empty()) {
     return invalid(draft, {}, "data.text is not set; name the text to train on under [data]");
   }

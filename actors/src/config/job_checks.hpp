@@ -13,4 +13,7 @@ Status check_job(Draft& draft);
 /// The text exists, is a file and is not empty.
 Status check_text(const Draft& draft);
 
+/// Whether data.tokenizer is a path.
+bool names_tokenizer_file(const JobConfig& job);
+
 }  // namespace holmes::actors

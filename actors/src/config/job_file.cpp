@@ -28,6 +28,9 @@ void resolve(const Key& key, const std::filesystem::path& folder, Draft& draft) 
   if (const auto* path = std::get_if<std::filesystem::path*>(&target)) {
     **path = (folder / **path).lexically_normal();
   }
+  if (key.name == "tokenizer" && names_tokenizer_file(draft.job)) {
+    draft.job.data.tokenizer = (folder / draft.job.data.tokenizer).lexically_normal().string();
+  }
 }
 
 Status read_section(const Section& section, const Table& table, const std::filesystem::path& folder,

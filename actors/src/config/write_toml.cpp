@@ -9,19 +9,19 @@
 namespace holmes::actors {
 namespace {
 
-/// An empty path stays empty: it means that there is none.
 std::string absolute_path(const std::filesystem::path& path) {
   std::error_code failed;
   const auto absolute = std::filesystem::absolute(path, failed);
-  return path.empty() || failed ? path.string() : absolute.lexically_normal().string();
+  return failed ? path.string() : absolute.lexically_normal().string();
 }
 
 void insert(toml::table& table, const Key& key, const Target& target) {
   std::visit(
       [&]<class T>(const T* value) {
-        if constexpr (std::is_same_v<T, std::filesystem::path>)
-          table.insert(key.name, absolute_path(*value));
-        else if constexpr (std::is_enum_v<T>)
+        if constexpr (std::is_same_v<T, std::filesystem::path>) {
+          // An empty one means that there is none, and is left out.
+          if (!value->empty()) table.insert(key.name, absolute_path(*value));
+        } else if constexpr (std::is_enum_v<T>)
           table.insert(key.name, key.rule.choices[static_cast<std::size_t>(*value)]);
         else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
           table.insert(key.name, static_cast<std::int64_t>(*value));

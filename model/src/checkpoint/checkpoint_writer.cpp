@@ -66,11 +66,12 @@ Status delete_strangers(const std::filesystem::path& folder, std::span<const Fil
 }
 
 Status write_and_publish(const std::filesystem::path& root, const std::filesystem::path& unfinished,
-                         const Manifest& base) {
+                         const Manifest& base, std::span<const TokenizerFile> tokenizer) {
   HOLMES_TRY_ASSIGN(const Contents contents, Contents::load(unfinished, base.files));
   Manifest manifest = base;
   manifest.parameters = contents.parameters();
   HOLMES_TRY(delete_strangers(unfinished, base.files));
+  for (const auto& file : tokenizer) HOLMES_TRY(write_file(unfinished / file.name, file.content));
   HOLMES_TRY(write_descriptions(unfinished, manifest, contents));
   HOLMES_TRY(put_in_place(unfinished, root / step_name(manifest.step)));
   return sync_folder(root);
@@ -137,12 +138,12 @@ Result<FileSummary> CheckpointWriter::write_optimizer_part(
   return write_safetensors(unfinished_ / part_name(kOptimizerPart, part), tensors, kFileMetadata);
 }
 
-Result<std::filesystem::path> CheckpointWriter::publish(const JobConstants& job,
-                                                        std::span<const FileSummary> files,
-                                                        std::uint32_t keep) const {
+Result<std::filesystem::path> CheckpointWriter::publish(
+    const JobConstants& job, std::span<const FileSummary> files, std::uint32_t keep,
+    std::span<const TokenizerFile> tokenizer) const {
   HOLMES_ASSERT(keep > 0, "a published checkpoint is kept");
   const Manifest manifest{step_, job, {}, {files.begin(), files.end()}};
-  if (auto published = write_and_publish(root_, unfinished_, manifest); !published) {
+  if (auto published = write_and_publish(root_, unfinished_, manifest, tokenizer); !published) {
     abandon();
     return published.error();
   }

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
-#include "data/content_hash.hpp"
-#include "data/mapped_file.hpp"
+#include "data/watched_file.hpp"
 #include "holmes/base/assert.hpp"
 #include "holmes/model/data.hpp"
 
@@ -12,12 +10,8 @@ namespace {
 
 class ByteText final : public TokenFile {
  public:
-  /// `file` is watched.
-  ByteText(MappedFile file, std::string name)
-      : file_(std::move(file)),
-        name_(std::move(name)),
-        modified_ns_(file_.stamp().modified_ns),
-        hash_(content_hash(file_.bytes())) {}
+  ByteText(MappedFile watched, std::string name)
+      : file_(std::move(watched), "text file", std::move(name)) {}
 
   std::uint64_t token_count() const override { return file_.bytes().size(); }
 
@@ -30,30 +24,12 @@ class ByteText final : public TokenFile {
                    [](std::byte b) { return std::to_integer<std::int32_t>(b); });
   }
 
-  const std::string& hash() const override { return hash_; }
-  const std::string& name() const override { return name_; }
-
-  Status unchanged() const override {
-    const auto stamp = file_.stamp();
-    const std::uint64_t bytes = file_.bytes().size();
-    if (stamp.bytes >= bytes && stamp.modified_ns == modified_ns_.load()) return {};
-    // Touched, or added to: what is mapped may be what it was.
-    if (stamp.bytes >= bytes && content_hash(file_.bytes()) == hash_) {
-      modified_ns_.store(stamp.modified_ns);
-      return {};
-    }
-    return Error(ErrorCode::kInvalidArgument,
-                 "text file " + name_ + " was changed while the job trained on it (it had " +
-                     std::to_string(bytes) + " bytes, it has " + std::to_string(stamp.bytes) +
-                     "); put the old text back and continue with --resume");
-  }
+  const std::string& hash() const override { return file_.hash(); }
+  const std::string& name() const override { return file_.name(); }
+  Status unchanged() const override { return file_.unchanged(); }
 
  private:
-  MappedFile file_;
-  std::string name_;
-  // When the file was last found to be as it was: several threads may look.
-  mutable std::atomic<std::int64_t> modified_ns_;
-  std::string hash_;
+  WatchedFile file_;
 };
 
 }  // namespace

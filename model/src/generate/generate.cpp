@@ -28,7 +28,8 @@ Result<std::vector<std::int32_t>> encode_prompt(const Tokenizer& tokenizer, std:
 Status generate(const Checkpoint& checkpoint, Engine& engine, std::string_view prompt,
                 const GenerateOptions& options, const OnToken& on_token) {
   HOLMES_TRY(validate(options));
-  HOLMES_TRY_ASSIGN(const auto tokenizer, make_tokenizer(checkpoint.job().tokenizer));
+  HOLMES_TRY_ASSIGN(const auto tokenizer,
+                    find_tokenizer(checkpoint.job().tokenizer, checkpoint.folder()));
   HOLMES_TRY_ASSIGN(auto context, encode_prompt(*tokenizer, prompt, checkpoint.job().model));
   HOLMES_TRY_ASSIGN(LanguageModel model, LanguageModel::load(checkpoint, engine));
   Random random(options.seed);

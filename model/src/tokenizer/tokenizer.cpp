@@ -106,6 +106,11 @@ Result<std::unique_ptr<Tokenizer>> make_tokenizer(std::string_view name) {
 
 Result<std::unique_ptr<Tokenizer>> find_tokenizer(std::string_view name, const fs::path& folder) {
   if (name == "bytes") return make_tokenizer(name);
+  if (name == kNoTokenizer) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "the model of " + folder.string() +
+                     " was trained on tokens without a tokenizer; train with data.tokenizer set");
+  }
   HOLMES_TRY_ASSIGN(auto tokenizer, make_tokenizer(folder.string()));
   if (tokenizer->name() == name) return tokenizer;
   return Error(ErrorCode::kCorrupt, "the tokenizer files in " + folder.string() +

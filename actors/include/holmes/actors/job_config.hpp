@@ -31,7 +31,8 @@ struct JobConfig {
   model::GptConfig model;
   struct Data {
     std::filesystem::path text;
-    std::string tokenizer = "bytes";
+    std::filesystem::path tokens;           ///< PREFIX of an indexed data set, instead of text.
+    std::string tokenizer = "bytes";        ///< Or "none", or an absolute path.
     double validation = 0.05;               ///< Share of the text kept for validation.
     std::uint64_t validate_every = 0;       ///< Steps between validations; 0: only at the end.
     std::uint32_t validation_batches = 16;  ///< Micro-batches of one validation.

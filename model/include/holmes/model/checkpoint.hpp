@@ -10,6 +10,7 @@
 //                                        element + count), so that no layout is written down
 //   manifest.json                        format, step, job constants, parameters, size and hash of
 //                                        each safetensors file
+//   tokenizer.json, or vocab.json and merges.txt   where the job has such a tokenizer
 // The tied matrix is stored once, as wte.weight, with its padded rows (config.json's vocab_size
 // counts them; the tokens in use stand under "holmes"). Copies of tied tensors are never written;
 // they are read from the tensor they copy.
@@ -32,6 +33,7 @@
 #include "holmes/model/gpt.hpp"
 #include "holmes/model/layer.hpp"
 #include "holmes/model/safetensors.hpp"
+#include "holmes/model/tokenizer.hpp"
 
 namespace holmes::model {
 
@@ -44,7 +46,7 @@ struct JobConstants {
   std::uint32_t micro_batch = 0;
   std::uint32_t sequence = 0;
   std::uint32_t reduction_leaves = 0;
-  std::string tokenizer;
+  std::string tokenizer;  ///< Tokenizer::name(), or "none".
   double validation = 0;  ///< Share of the text kept from training: it shapes the sample order.
   std::string data_hash;
   std::string isa;  ///< Instruction set of the kernels, which decides the bits.
@@ -93,9 +95,10 @@ class CheckpointWriter {
   /// Once all parts are written, with all their summaries: checks that they hold each tensor and
   /// each moment once, writes the other files, forces all to disk, renames; then deletes older
   /// checkpoints beyond the newest `keep`, and what interrupted writers left. Returns the folder.
-  /// On an error the unfinished folder is deleted.
+  /// On an error the unfinished folder is deleted. `tokenizer`: files that are put beside it.
   Result<std::filesystem::path> publish(const JobConstants& job, std::span<const FileSummary> files,
-                                        std::uint32_t keep) const;
+                                        std::uint32_t keep,
+                                        std::span<const TokenizerFile> tokenizer = {}) const;
   /// Deletes the unfinished folder.
   void abandon() const;
 

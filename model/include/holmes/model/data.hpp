@@ -13,6 +13,7 @@
 
 #include "holmes/base/ids.hpp"
 #include "holmes/base/result.hpp"
+#include "holmes/model/tokenizer.hpp"
 
 namespace holmes::model {
 
@@ -34,6 +35,17 @@ class TokenFile {
 
 /// Opens `text` as bytes, one token each (vocabulary 256). kInvalidArgument when missing or empty.
 Result<std::unique_ptr<TokenFile>> open_byte_text(const std::filesystem::path& text);
+
+/// Opens `text` and encodes all of it, in memory; special tokens are text. kInvalidArgument as
+/// above.
+Result<std::unique_ptr<TokenFile>> encode_text(const std::filesystem::path& text,
+                                               const Tokenizer& tokenizer);
+
+/// Opens Megatron's indexed data set PREFIX.bin with PREFIX.idx (see indexed.hpp): its documents
+/// one after another. Everything is checked: sizes, offsets, and that ids are below `vocabulary`.
+/// kInvalidArgument when a file is missing or ids are too large, kCorrupt when one is damaged.
+Result<std::unique_ptr<TokenFile>> open_indexed_tokens(const std::filesystem::path& prefix,
+                                                       std::uint32_t vocabulary);
 
 /// Tokens [begin, end) of a file.
 struct TokenRange {

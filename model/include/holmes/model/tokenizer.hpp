@@ -21,6 +21,9 @@
 
 namespace holmes::model {
 
+/// In place of a tokenizer's name: of a job that trains on ready tokens, and names no tokenizer.
+constexpr const char* kNoTokenizer = "none";
+
 /// What is made of text that spells a special token, such as "<|endoftext|>".
 enum class SpecialTokens : std::uint8_t {
   kParse,   ///< The token: for prompts, as reference implementations do.
