@@ -20,7 +20,7 @@
 
 namespace holmes::actors {
 
-// --- Stage and Replica of one device (lending memory, DETAILS G12) ---
+// --- Stage and Replica of one device (lending memory) ---
 
 /// Replica to Stage: the values of one bucket (the layer in `slot`) that step `step` computes with.
 struct ParametersReady {
@@ -97,7 +97,7 @@ struct ReserveTensor {
   caf::actor receiver;
 };
 
-// --- Commit (DETAILS G1) ---
+// --- Commit ---
 
 /// Squared norms of consecutive chunks of one layer.
 struct ChunkSquares {

@@ -1,6 +1,6 @@
 #pragma once
 
-// A plan for the hosts that are left. Constants of the job stay (DETAILS G4): batch, micro-batch
+// A plan for the hosts that are left. Constants of the job stay: batch, micro-batch
 // and reduction leaves; stages, replicas and shares may change.
 
 #include <vector>

@@ -5,7 +5,7 @@
 // other replicas of its stage, votes, and after the commit updates its shard and gathers the
 // others'.
 //
-// A step at a shard owner is reduced, then committed, then applied (DETAILS G1). Until its commit
+// A step at a shard owner is reduced, then committed, then applied. Until its commit
 // nothing of the step before is overwritten. A bucket is one layer.
 //
 // It also keeps copies of other members' shards: it gets their reduced gradients before anybody

@@ -17,7 +17,7 @@ using transport::BulkKind;
 // --- vote ---
 
 /// Votes once every bucket is reduced. A checkpoint that is still being written holds the vote
-/// back, since the commit allows its state to be overwritten (DETAILS G20).
+/// back, since the commit allows its state to be overwritten.
 void Replica::vote_when_reduced() {
   if (voted_ || saving_ || stopped_) return;
   for (const auto& bucket : buckets_)

@@ -1,7 +1,7 @@
 #pragma once
 
 // What a coordinator concludes from what the members of a superseded generation hold: the step to
-// go on from (DETAILS G1), and who must send which state to whom. Pure functions.
+// go on from, and who must send which state to whom. Pure functions.
 
 #include <optional>
 #include <vector>

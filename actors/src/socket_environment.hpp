@@ -12,7 +12,7 @@
 namespace holmes::actors {
 
 /// `loop` must outlive the environment. Local mode (hosts without an address): NIC n of host h is
-/// 127.h.n.1 on loopback (DETAILS G13), held to the rate and latency of the cluster file when
+/// 127.h.n.1 on loopback, held to the rate and latency of the cluster file when
 /// emulation is on.
 std::unique_ptr<HostEnvironment> make_socket_environment(transport::EventLoop& loop, Logger log);
 

@@ -6,7 +6,7 @@
 
 namespace holmes::actors {
 
-/// Depth of the schedule and one more, for each direction (DETAILS G16).
+/// Depth of the schedule and one more, for each direction.
 std::size_t Stage::reservations_max(const Routes& routes) const {
   return 2 * (std::size_t{partition::in_flight_max(routes.plan(), spec_.stage, spec_.device)} + 1);
 }

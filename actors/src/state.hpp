@@ -4,8 +4,8 @@
 // move before the next generation begins. Values.
 //
 // A piece is a run of elements of one layer with all that an update needs: parameters and moments.
-// Every piece is held twice, by the owner of the shard and by its keeper on another host (DETAILS
-// G2).
+// Every piece is held twice, by the owner of the shard and by its keeper on another
+// host.
 
 #include <cstdint>
 #include <memory>

@@ -1,8 +1,7 @@
 #pragma once
 
 // Gathers the votes of one member and of the members below it in the vote tree, step by step, and
-// folds them at the root. Pure bookkeeping. (DETAILS G1: the gradient-clipping exchange is the
-// commit.)
+// folds them at the root. Pure bookkeeping. (The gradient-clipping exchange is the commit.)
 
 #include <map>
 #include <optional>

@@ -29,7 +29,8 @@ Status check_fits(const actors::JobConfig& job) {
   if (!plan || !partition::check_runnable(*plan)) return {};
   const auto model = actors::model_cost(job);
   // What runs, whatever [cost] says of predictions.
-  const partition::CostOptions runtime;
+  partition::CostOptions runtime;
+  runtime.copies = job.resilience.on_loss == actors::OnLoss::kContinue;
   const Status fits = partition::check_host_memory(*plan, job.cluster, model, runtime);
   if (fits) return {};
   partition::SearchOptions options = search_options(job, {});

@@ -33,7 +33,15 @@ class MemoryModel : public testing::SimJobTest {
     return cost;
   }
 
-  void compare(const JobConfig& config) {
+  /// With copies on other hosts, and without.
+  void compare(JobConfig config) {
+    for (const auto on_loss : {OnLoss::kContinue, OnLoss::kStop}) {
+      config.resilience.on_loss = on_loss;
+      compare_one(config);
+    }
+  }
+
+  void compare_one(const JobConfig& config) {
     SimWorld world({config, 1, Step(0), nullptr});
     const auto all_reserved = [&] {
       for (std::uint32_t h = 0; h < config.cluster.hosts.size(); ++h)
@@ -43,7 +51,10 @@ class MemoryModel : public testing::SimJobTest {
     ASSERT_TRUE(world.run_until(all_reserved, testing::kLimit));
     const auto plan = plan_of(config);
     ASSERT_TRUE(plan);
-    const auto expected = partition::memory_by_host(*plan, config.cluster, cost_of(config), {});
+    partition::CostOptions options;
+    options.copies = config.resilience.on_loss == OnLoss::kContinue;
+    const auto expected =
+        partition::memory_by_host(*plan, config.cluster, cost_of(config), options);
     for (std::uint32_t h = 0; h < config.cluster.hosts.size(); ++h) {
       const auto reserved = static_cast<double>(world.memory(HostId(h)).bytes_held);
       const double ratio = expected[h].use.total() / reserved;

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 
 #include "cost/stage_memory.hpp"
+#include "holmes/partition/keepers.hpp"
 #include "holmes/partition/reach.hpp"
 
 namespace holmes::partition {
@@ -19,7 +21,27 @@ std::string gib(double bytes) {
 std::string parts_of(const MemoryUse& use) {
   return "weights " + gib(use.weights) + ", gradients " + gib(use.gradients) + ", optimizer " +
          gib(use.optimizer) + ", activations " + gib(use.activations) + ", buffers " +
-         gib(use.buffers);
+         gib(use.buffers) + (use.copies > 0 ? ", copies for other hosts " + gib(use.copies) : "");
+}
+
+/// A keeper has the copies, and an owner what is on its way to its keeper.
+void add_copies(const Plan& plan, const Cluster& cluster, const ModelCost& model,
+                const CostOptions& options, std::vector<HostMemory>& result) {
+  const auto keepers = keepers_of(plan, cluster);
+  std::map<DeviceId, double> layers;  // of each keeper, to load copies from
+  for (std::uint32_t s = 0; s < plan.stages.size(); ++s) {
+    const StageMemory memory_of(plan, model, StageIndex(s), options, {});
+    for (const Share& share : plan.stages[s].shares) {
+      const auto keeper = keepers.find(share.device);
+      if (keeper == keepers.end()) continue;
+      result[cluster.host_of(share.device).index()].use.copies += memory_of.sent_copy_bytes();
+      result[cluster.host_of(keeper->second).index()].use.copies += memory_of.copy_bytes();
+      double& layer = layers[keeper->second];
+      layer = std::max(layer, memory_of.layer_bytes());
+    }
+  }
+  for (const auto& [keeper, bytes] : layers)
+    result[cluster.host_of(keeper).index()].use.copies += bytes;
 }
 
 }  // namespace
@@ -103,6 +125,7 @@ std::vector<HostMemory> memory_by_host(const Plan& plan, const Cluster& cluster,
       }
     }
   }
+  if (options.copies) add_copies(plan, cluster, model, options, result);
   return result;
 }
 

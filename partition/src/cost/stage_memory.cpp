@@ -113,7 +113,7 @@ MemoryUse StageMemory::published(const Share& share) const {
   use.activations = flying * stash();
   const double edge = edge_bytes(model_, options_) * plan_.job.micro_batch / plan_.tensor;
   const double edges = (embedding_ ? 0 : 1) + (head_ ? 0 : 1);
-  // Payloads that the schedule can have under way, and one more (DETAILS.md G16); the reduced shard
+  // Payloads that the schedule can have under way, and one more; the reduced shard
   // and two buckets on their way.
   use.buffers = edges * (flying + 1) * edge + parameters_ * kGradientBytes / shards +
                 2 * largest_layer(model_, embedding_, head_) / plan_.tensor * kGradientBytes;
@@ -164,19 +164,36 @@ double StageMemory::remote_shares(const Share& share, std::size_t stage) const {
   return count;
 }
 
+/// The embedding's table is not updated where it is a copy: its values come from the last stage.
+double StageMemory::updated() const {
+  const double shards = options_.optimizer == OptimizerKind::kReplicated ? 1 : replicas_;
+  const double tied = static_cast<double>(model_.head_parameters) / plan_.tensor;
+  return (parameters_ - (embedding_ ? tied : 0)) / shards;
+}
+
+double StageMemory::copy_bytes() const {
+  return updated() * (kMasterBytes + kMomentBytes + kGradientBytes);
+}
+
+double StageMemory::sent_copy_bytes() const {
+  return parameters_ / replicas_ * kGradientBytes;
+}
+
+double StageMemory::layer_bytes() const {
+  return largest_layer(model_, embedding_, head_) / plan_.tensor * kMasterBytes;
+}
+
 /// Of gradients on their way to their owners, and of updated values on their way back.
 double StageMemory::exchange_bytes(const Share& share) const {
   const double shards = options_.optimizer == OptimizerKind::kReplicated ? 1 : replicas_;
   const double shard = parameters_ / shards;
   const double tied = static_cast<double>(model_.head_parameters) / plan_.tensor;
-  // The embedding's table is not updated where it is a copy: its values come from the last stage.
-  const double updated = (parameters_ - (embedding_ ? tied : 0)) / shards;
-  double elements = 2 * updated;
+  double elements = 2 * updated();
   if (replicas_ > 1) {
     const double local =
         hosts_.empty() ? subtrees(share) : subtrees_on_.at(hosts_[share.device.index()]);
     elements += shard * (1 + subtrees_ - local);
-    elements += updated * remote_shares(share, stage_.index());
+    elements += updated() * remote_shares(share, stage_.index());
     const double layer = largest_layer(model_, embedding_, head_) / plan_.tensor;
     elements += (fold_buffers_ - 1) * layer / shards;
   }

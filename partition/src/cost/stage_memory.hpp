@@ -21,6 +21,11 @@ class StageMemory {
               const CostOptions& options, std::span<const HostId> hosts);
 
   MemoryUse of(const Share& share) const;
+  /// Of one share's shard at its keeper: parameters, moments and gradients.
+  double copy_bytes() const;
+  /// Of gradients on their way from a share to its keeper.
+  double sent_copy_bytes() const;
+  double layer_bytes() const;
   /// Shares with the same key need the same.
   std::vector<std::uint32_t> key(const Share& share) const;
 
@@ -34,6 +39,8 @@ class StageMemory {
   double exchange_bytes(const Share& share) const;
   double in_flight(const Share& share) const;
   double stash() const;
+  /// Elements that each share updates.
+  double updated() const;
   std::uint32_t subtrees(const Share& share) const;
   /// Shares of this stage, or of the first or last, that are not on the host of `share`.
   double remote_shares(const Share& share, std::size_t stage) const;

@@ -59,7 +59,8 @@ struct CostOptions {
   Collective collective = Collective::kDirect;
   bool overlapped_transfers = true;  ///< False: a device that sends waits until it is delivered.
   bool nic_selection = true;         ///< False: everything on the fabric that all hosts have.
-  bool exact = true;  ///< Gradients by reduction leaf (buffers and partial sums), in fp32.
+  bool copies = false;  ///< Memory for keepers' copies of other hosts' shards; see keepers.hpp.
+  bool exact = true;    ///< Gradients by reduction leaf (buffers and partial sums), in fp32.
   std::uint32_t element_bytes = 4;  ///< 2: half precision with fp32 master weights.
   double reserved_gib = 0;          ///< Of each device, for what is not counted here.
   friend bool operator==(const CostOptions&, const CostOptions&) = default;
@@ -111,9 +112,10 @@ struct MemoryUse {
   double optimizer = 0;
   double activations = 0;
   double buffers = 0;
+  double copies = 0;  ///< Of other hosts' shards, and what keeping them takes.
   double reserved = 0;
   double total() const {
-    return weights + gradients + optimizer + activations + buffers + reserved;
+    return weights + gradients + optimizer + activations + buffers + copies + reserved;
   }
 };
 /// Of each device of a share of a stage; exact: what training reserves, all other replicas on other

@@ -1,19 +1,21 @@
-#include "keepers.hpp"
+#include "holmes/partition/keepers.hpp"
 
-#include <algorithm>
 #include <optional>
 
-#include "routes.hpp"
-
-namespace holmes::actors {
+namespace holmes::partition {
 
 namespace {
+
+bool share_a_fabric(const Cluster& cluster, HostId a, HostId b) {
+  for (std::uint32_t fabric = 0; fabric < cluster.fabrics.size(); ++fabric)
+    if (cluster.nic_on(a, FabricId(fabric)) && cluster.nic_on(b, FabricId(fabric))) return true;
+  return false;
+}
 
 /// Chooses keepers one after the other, so that those of other stages share the burden.
 class Choice {
  public:
-  Choice(const partition::Plan& plan, const partition::Cluster& cluster)
-      : plan_(plan), cluster_(cluster) {}
+  Choice(const Plan& plan, const Cluster& cluster) : plan_(plan), cluster_(cluster) {}
 
   Keepers all() {
     Keepers keepers;
@@ -51,7 +53,7 @@ class Choice {
   bool fits(DeviceId owner, DeviceId keeper) const {
     const HostId a = cluster_.host_of(owner);
     const HostId b = cluster_.host_of(keeper);
-    return a != b && fastest_nics(cluster_, a, b).has_value();
+    return a != b && share_a_fabric(cluster_, a, b);
   }
 
   std::size_t burden(DeviceId device) const {
@@ -59,19 +61,15 @@ class Choice {
     return at == kept_.end() ? 0 : at->second;
   }
 
-  const partition::Plan& plan_;
-  const partition::Cluster& cluster_;
+  const Plan& plan_;
+  const Cluster& cluster_;
   std::map<DeviceId, std::size_t> kept_;
 };
 
 }  // namespace
 
-Keepers keepers_of(const partition::Plan& plan, const partition::Cluster& cluster) {
+Keepers keepers_of(const Plan& plan, const Cluster& cluster) {
   return Choice(plan, cluster).all();
 }
 
-Keepers keepers_of(const partition::Plan& plan, const JobConfig& job) {
-  return job.resilience.on_loss == OnLoss::kContinue ? keepers_of(plan, job.cluster) : Keepers{};
-}
-
-}  // namespace holmes::actors
+}  // namespace holmes::partition
