@@ -1,7 +1,7 @@
-// Goal: in a steady state a collective takes no memory for tensors from the system, neither from its
-// pool nor past it. Method: the same collectives again and again on a mesh over tcp; after the first
-// rounds no allocation of 4 KiB or more happens any more. (The simulated network copies what is on
-// its way, and so allocates.)
+// Goal: in a steady state a collective takes no memory for tensors from the system, neither from
+// its pool nor past it. Method: the same collectives again and again on a mesh over tcp; after the
+// first rounds no allocation of 4 KiB or more happens any more. (The simulated network copies what
+// is on its way, and so allocates.)
 #include "collectives_world.hpp"
 #include "model/count_allocations.hpp"
 
