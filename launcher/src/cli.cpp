@@ -28,6 +28,7 @@ struct Parsed {
   BenchCommand bench;
   NicsCommand nics;
   DataCommand data;
+  CheckpointCommand checkpoint;
   AgentCommand agent;
   bool keys = false;
   std::uint32_t agent_host = 0;
@@ -252,6 +253,44 @@ CLI::App* add_data(CLI::App& app, Parsed& parsed) {
   return data;
 }
 
+CLI::App* add_checkpoint(CLI::App& app, Parsed& parsed) {
+  auto& command = parsed.checkpoint;
+  auto* checkpoint = app.add_subcommand(
+      "checkpoint", "Look at models, and bring them from and to Hugging Face's layout");
+  checkpoint->require_subcommand(1);
+  auto* inspect = checkpoint->add_subcommand("inspect", "Check a model's files and say what it is");
+  inspect
+      ->add_option("path", command.from,
+                   "Run folder, checkpoint, or folder with a Hugging Face model")
+      ->required();
+  auto* exported = checkpoint->add_subcommand(
+      "export", "Write a checkpoint's model as transformers reads it, with its tokenizer");
+  exported->add_option("checkpoint", command.from, "Run folder or checkpoint")->required();
+  exported->add_option("folder", command.to, "The folder to write")->required();
+  exported->add_option("--dtype", command.dtype, "fp32, bf16 or fp16")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->capture_default_str();
+  auto* imported = checkpoint->add_subcommand(
+      "import",
+      "Make a Hugging Face model (GPT-2) the beginning of a job: its checkpoint of step 0");
+  imported->add_option("folder", command.from, "config.json, model.safetensors and so on")
+      ->required();
+  imported
+      ->add_option("job", command.to, "Job file; holmes train JOB --resume then goes on from it")
+      ->required();
+  imported->add_option("--set", command.overrides, "Override a key of the job file")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  for (auto* each : {inspect, exported, imported}) {
+    each->add_flag("--json", command.json, "Print one JSON object");
+    add_log_options(*each, parsed);
+  }
+  inspect->callback([&command] { command.action = CheckpointCommand::Action::kInspect; });
+  exported->callback([&command] { command.action = CheckpointCommand::Action::kExport; });
+  imported->callback([&command] { command.action = CheckpointCommand::Action::kImport; });
+  return checkpoint;
+}
+
 CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
   auto* agent = app.add_subcommand("agent", "Serve one host of a job; started by holmes train");
   add_number(*agent, "--host", parsed.agent_host, "Index of the host in the cluster")->required();
@@ -344,6 +383,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   const auto* bench = add_bench(app, parsed);
   const auto* nics = add_nics(app, parsed);
   const auto* data = add_data(app, parsed);
+  const auto* checkpoint = add_checkpoint(app, parsed);
   add_agent(app, parsed);
   try {
     auto words = with_empty_values(app, arguments);
@@ -375,6 +415,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     return {parsed.simulate, parsed.log};
   }
   if (data->parsed()) return {parsed.data, parsed.log};
+  if (checkpoint->parsed()) return {parsed.checkpoint, parsed.log};
   if (bench->parsed()) return {parsed.bench, parsed.log};
   if (nics->parsed()) return {parsed.nics, parsed.log};
   if (generate->parsed()) return {parsed.generate, parsed.log};

@@ -10,6 +10,7 @@
 
 #include "ablations.hpp"
 #include "bench/bench.hpp"
+#include "checkpoint_command.hpp"
 #include "data_command.hpp"
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
@@ -69,7 +70,8 @@ struct Finished {
 
 struct CommandLine {
   std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, SimulateCommand,
-               GenerateCommand, BenchCommand, NicsCommand, DataCommand, AgentCommand>
+               GenerateCommand, BenchCommand, NicsCommand, DataCommand, CheckpointCommand,
+               AgentCommand>
       command;
   LogOptions log;
 };

@@ -93,6 +93,10 @@ struct Program {
     const SteadyClock clock;
     return whole(data(command, console, clock));
   }
+  int operator()(CheckpointCommand command) const {
+    command.nccl = nccl_overrides();
+    return whole(checkpoint(command, console));
+  }
   int operator()(const AgentCommand& command) const {
     ignore_write_signals();
     return actors::run_agent({command.invitation, Logger(sink, "agent")});

@@ -1,0 +1,102 @@
+#include "holmes/actors/import_model.hpp"
+
+#include <algorithm>
+
+#include "file_store.hpp"
+#include "holmes/model/checkpoint.hpp"
+#include "holmes/model/hugging_face.hpp"
+#include "holmes/model/tokenizer.hpp"
+#include "text_batches.hpp"
+
+namespace holmes::actors {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Names every key that must change, so that nobody has to try again and again.
+Status check_model(const model::GptConfig& job, const model::GptConfig& given,
+                   const fs::path& folder) {
+  const struct {
+    const char* key;
+    std::uint32_t job;
+    std::uint32_t given;
+  } facts[] = {{"layers", job.layers, given.layers},
+               {"heads", job.heads, given.heads},
+               {"channels", job.channels, given.channels},
+               {"sequence", job.sequence, given.sequence},
+               {"vocabulary", job.vocabulary, given.vocabulary}};
+  std::string wanted;
+  for (const auto& [key, ours, theirs] : facts)
+    if (ours != theirs)
+      wanted += (wanted.empty() ? "" : ", ") + std::string("model.") + key + " = " +
+                std::to_string(theirs) + " (the job has " + std::to_string(ours) + ")";
+  if (wanted.empty()) return {};
+  return Error(ErrorCode::kInvalidArgument, "the job trains another model than the one in " +
+                                                folder.string() + "; set " + wanted);
+}
+
+/// Tokens would mean other words. A model without a tokenizer that can be read is not checked.
+Status check_tokenizer(const std::string& job, const fs::path& folder) {
+  if (job == model::kNoTokenizer) return {};
+  const auto given = model::make_tokenizer(folder.string());
+  if (!given || job == (*given)->name()) return {};
+  return Error(ErrorCode::kInvalidArgument, "the job's tokenizer is another one than that of " +
+                                                folder.string() + "; set data.tokenizer to \"" +
+                                                folder.string() + "\"");
+}
+
+Status check_no_checkpoint(const fs::path& root) {
+  const auto latest = model::find_latest(root);
+  if (!latest) return {};
+  return Error(ErrorCode::kInvalidArgument, "the run folder has a checkpoint already, " +
+                                                latest->string() + "; choose another run.folder");
+}
+
+/// One part for each layer.
+Result<std::vector<model::FileSummary>> write_parts(const model::CheckpointWriter& writer,
+                                                    const model::GptConfig& config,
+                                                    const model::HuggingFaceModel& source) {
+  const std::uint32_t count = config.layers + 2;
+  std::vector<model::FileSummary> files;
+  for (std::uint32_t number = 0; number < count; ++number) {
+    const auto parameters = model::layer_parameters(config, number);
+    const auto elements = parameters.back().offset + parameters.back().count;
+    std::vector<float> values(elements);
+    HOLMES_TRY(source.read_layer(parameters, values));
+    const model::LayerValues layer{parameters, values};
+    HOLMES_TRY_ASSIGN(auto file, writer.write_model_part({number, count}, {&layer, 1}));
+    files.push_back(std::move(file));
+    std::fill(values.begin(), values.end(), 0.0F);
+    const model::MomentValues moments{parameters, 0, values, values};
+    HOLMES_TRY_ASSIGN(file, writer.write_optimizer_part({number, count}, {&moments, 1}));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace
+
+Result<fs::path> import_model(const JobConfig& job, const fs::path& folder) {
+  HOLMES_TRY_ASSIGN(const auto source, model::HuggingFaceModel::open(folder));
+  HOLMES_TRY(check_model(job.model, source.config(), folder));
+  HOLMES_TRY_ASSIGN(const auto text, open_text(job));
+  HOLMES_TRY_ASSIGN(const auto constants, job_constants(job, text->hash()));
+  HOLMES_TRY(check_tokenizer(constants.tokenizer, folder));
+  const auto root = checkpoint_root(job);
+  HOLMES_TRY(check_no_checkpoint(root));
+  std::unique_ptr<model::Tokenizer> tokenizer;
+  if (constants.tokenizer != model::kNoTokenizer) {
+    HOLMES_TRY_ASSIGN(tokenizer, model::make_tokenizer(job.data.tokenizer));
+  }
+  HOLMES_TRY_ASSIGN(const auto writer, model::CheckpointWriter::begin(root, Step(0)));
+  const auto files = write_parts(writer, job.model, source);
+  if (!files) {
+    writer.abandon();
+    return files.error();
+  }
+  std::span<const model::TokenizerFile> tokenizer_files;
+  if (tokenizer) tokenizer_files = tokenizer->files();
+  return writer.publish(constants, *files, job.run.keep, tokenizer_files);
+}
+
+}  // namespace holmes::actors
