@@ -29,8 +29,11 @@ partition::StagePlan read_stage(schema::StagePlan::Reader in) {
   stage.first_block = in.getFirstBlock();
   stage.last_block = in.getLastBlock();
   for (const auto share : in.getShares())
-    stage.shares.push_back(
-        {DeviceId(share.getDevice()), {share.getFirstLeaf(), share.getLastLeaf()}});
+    stage.shares.push_back({DeviceId(share.getDevice()),
+                            {share.getFirstLeaf(), share.getLastLeaf()},
+                            {},
+                            share.getOrder().cStr(),
+                            share.getOffsetUs()});
   return stage;
 }
 
@@ -53,6 +56,8 @@ void write_plan(const partition::Plan& plan, schema::Plan::Builder out) {
       shares[j].setDevice(stage.shares[j].device.value());
       shares[j].setFirstLeaf(stage.shares[j].leaves.first);
       shares[j].setLastLeaf(stage.shares[j].leaves.last);
+      shares[j].setOrder(stage.shares[j].order);
+      shares[j].setOffsetUs(stage.shares[j].offset_us);
     }
   }
   auto groups = out.initGroups(static_cast<unsigned>(plan.groups.size()));

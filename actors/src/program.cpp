@@ -28,7 +28,7 @@ std::vector<ProgramPass> step_program(const partition::Plan& plan, const Trainin
       if (validation_owner(plan, stage, index) == device)
         program.push_back({PassKind::kValidate, MicroBatch(plan.job.micro_batch_count() + index)});
   if (step.value() >= span.steps) return program;
-  HOLMES_ASSERT(partition::executed_by_runtime(plan.schedule), "refused when the job started");
+  HOLMES_ASSERT(partition::executed_by_runtime(plan), "refused when the job started");
   for (const auto& pass : partition::schedule(plan, stage, device))
     program.push_back(
         {pass.pass == partition::Pass::kForward ? PassKind::kForward : PassKind::kBackward,

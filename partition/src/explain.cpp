@@ -4,6 +4,7 @@
 
 #include "holmes/partition/nccl.hpp"
 #include "holmes/partition/plan.hpp"
+#include "holmes/partition/schedule.hpp"
 #include "plan_text.hpp"
 #include "text.hpp"
 
@@ -112,6 +113,26 @@ std::string strategy_text(Strategy strategy) {
          "activations cross; blocks in proportion to the speed of the stages\n";
 }
 
+/// What each stage does, by its first replica, and how far that is ahead of 1F1B.
+std::string orders_text(const Plan& plan) {
+  constexpr std::size_t kShown = 64;
+  std::string text =
+      "schedule network-aware: orders of passes generated for the delays and speeds of this "
+      "cluster, so that transfers hide behind computing\n";
+  Plan usual = plan;
+  usual.schedule = ScheduleKind::k1F1B;
+  usual.chunks = 1;
+  for (std::uint32_t s = 0; s < plan.stages.size(); ++s) {
+    const Share& share = plan.stages[s].shares.front();
+    text += "  stage " + std::to_string(s) + ": " + share.order.substr(0, kShown) +
+            (share.order.size() > kShown ? "..." : "") + ", " +
+            (plan.chunks == 1 ? "micro-batches" : "chunks of them") + " in flight at most: " +
+            std::to_string(in_flight_max(plan, StageIndex(s), share.device)) +
+            " (1f1b: " + std::to_string(in_flight_max(usual, StageIndex(s), share.device)) + ")\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string explain(const Plan& plan, const Cluster& cluster) {
@@ -121,6 +142,7 @@ std::string explain(const Plan& plan, const Cluster& cluster) {
           ", " + std::to_string(plan.job.micro_batch_count()) + " micro-batches a step in " +
           std::to_string(plan.job.reduction_leaves) + " reduction leaves\n";
   for (std::size_t i = 0; i < plan.stages.size(); ++i) text += stage_text(plan, cluster, i);
+  if (plan.schedule == ScheduleKind::kNetworkAware) text += orders_text(plan);
   for (const Edge& edge : plan.edges) {
     text += "edge " + std::to_string(edge.from_stage.value()) + " -> " +
             std::to_string(edge.to_stage.value()) + ": " + fabric_names(cluster, edge.paths) +

@@ -33,6 +33,8 @@ Json stage_json(const StagePlan& stage) {
     shares.push_back({{"device", share.device.value()},
                       {"devices", ids(share.devices())},
                       {"leaves", {share.leaves.first, share.leaves.last}}});
+    if (!share.order.empty()) shares.back()["order"] = share.order;
+    if (share.offset_us > 0) shares.back()["offset_us"] = share.offset_us;
   }
   return {{"layers", {stage.first_block, stage.last_block}},
           {"devices", std::move(devices)},

@@ -76,11 +76,12 @@ std::vector<DeviceId> Share::devices() const {
 }
 
 Status check_runnable(const Plan& plan) {
-  if (!executed_by_runtime(plan.schedule)) {
+  if (!executed_by_runtime(plan)) {
     return Error(ErrorCode::kInvalidArgument,
                  "parallel.schedule = \"" + std::string(to_string(plan.schedule)) +
-                     "\" can be planned and simulated, but not trained with yet; set "
-                     "parallel.schedule to \"1f1b\" or \"gpipe\"");
+                     "\" can be planned and simulated, but not trained with yet (chunks and split "
+                     "backward passes are not); set parallel.schedule to \"network-aware\", "
+                     "\"1f1b\" or \"gpipe\"");
   }
   if (!plan.empty() && !std::has_single_bit(plan.job.reduction_leaves)) {
     return Error(ErrorCode::kInvalidArgument,

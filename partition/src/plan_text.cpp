@@ -34,6 +34,8 @@ std::string_view to_string(ScheduleKind schedule) {
       return "interleaved";
     case ScheduleKind::kZeroBubble:
       return "zero-bubble";
+    case ScheduleKind::kNetworkAware:
+      return "network-aware";
   }
   return "unknown";
 }

@@ -6,6 +6,7 @@
 
 #include "connect.hpp"
 #include "holmes/base/limits.hpp"
+#include "holmes/partition/order.hpp"
 #include "holmes/partition/plan.hpp"
 #include "holmes/partition/schedule.hpp"
 #include "holmes/partition/search.hpp"
@@ -243,9 +244,11 @@ Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape
   const DeviceTable devices = devices_by_rank(cluster);
   deal_leaves(devices, std::move(layout), result);
   HOLMES_TRY(deal_blocks(devices, model, options, result));
-  HOLMES_TRY(check_schedule(result));
+  const bool ordered = options.schedule == ScheduleKind::kNetworkAware;
+  if (!ordered) HOLMES_TRY(check_schedule(result));
   const auto hosts = hosts_by_device(cluster);
   HOLMES_TRY(connect(cluster, hosts, result));
+  if (ordered) HOLMES_TRY(order_passes(cluster, model, {}, options.order, result));
   return result;
 }
 

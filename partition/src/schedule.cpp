@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "holmes/base/assert.hpp"
+#include "schedule/pipeline_of.hpp"
 
 namespace holmes::partition {
 namespace {
@@ -92,6 +93,36 @@ Passes interleaved(const Plan& plan, const std::vector<MicroBatch>& mine, std::s
   return passes;
 }
 
+/// What the letters of the plan's own order say.
+Passes as_ordered(const Plan& plan, const std::vector<MicroBatch>& mine, const std::string& order) {
+  std::size_t forwards = 0;
+  std::size_t backwards = 0;
+  std::size_t weights = 0;
+  Passes passes;
+  passes.reserve(order.size());
+  const std::size_t units = mine.size() * plan.chunks;
+  for (const char letter : order) {
+    const Pass pass = letter == 'F'   ? Pass::kForward
+                      : letter == 'B' ? Pass::kBackward
+                      : letter == 'I' ? Pass::kBackwardInput
+                                      : Pass::kBackwardWeight;
+    std::size_t& next = letter == 'F' ? forwards : letter == 'W' ? weights : backwards;
+    HOLMES_ASSERT(next < units, "check_schedule() has counted the passes");
+    passes.push_back(plan.chunks == 1 ? ScheduledPass{pass, mine[next]}
+                                      : interleaved_unit(plan, mine, pass, next));
+    ++next;
+  }
+  return passes;
+}
+
+const Share& share_of(const Plan& plan, StageIndex stage, DeviceId device) {
+  for (const Share& share : plan.stages[stage.index()].shares) {
+    const auto devices = share.devices();
+    if (std::find(devices.begin(), devices.end(), device) != devices.end()) return share;
+  }
+  assertion_failed("a device of the stage", __FILE__, __LINE__, "the device has no share");
+}
+
 bool same_shares(const Plan& plan) {
   const auto& first = plan.stages.front().shares;
   return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const StagePlan& stage) {
@@ -100,9 +131,8 @@ bool same_shares(const Plan& plan) {
   });
 }
 
-Status check_interleaved(const Plan& plan) {
+Status check_chunks(const Plan& plan) {
   const std::size_t stages = plan.stages.size();
-  if (plan.chunks < 2) return invalid("schedule interleaved needs at least 2 chunks a stage");
   if (!same_shares(plan)) {
     return invalid(
         "schedule interleaved needs the same replicas with the same leaves at every stage; use "
@@ -124,7 +154,44 @@ Status check_interleaved(const Plan& plan) {
   return {};
 }
 
+Status check_order(const Plan& plan, const Share& share, std::size_t units) {
+  const auto count = [&](char letter) {
+    return static_cast<std::size_t>(std::count(share.order.begin(), share.order.end(), letter));
+  };
+  const std::size_t whole = count('B');
+  const std::size_t split = count('I');
+  const bool complete = count('F') == units && whole + split == units &&
+                        (whole == 0 || split == 0) && count('W') == split &&
+                        share.order.size() == 2 * units + split;
+  if (complete) return {};
+  return invalid("plan: device " + std::to_string(share.device.value()) + "'s order of " +
+                 std::to_string(share.order.size()) +
+                 " passes is not one forward and one "
+                 "backward, whole or in two parts, of each of its " +
+                 std::to_string(units / plan.chunks) + " micro-batches");
+}
+
+/// Every word complete, and all of them together executable.
+Status check_orders(const Plan& plan) {
+  if (plan.chunks == 0) return invalid("plan: a stage has no chunk");
+  if (plan.chunks > 1) HOLMES_TRY(check_chunks(plan));
+  const std::size_t of_leaf = plan.job.micro_batch_count() / plan.job.reduction_leaves;
+  for (const StagePlan& stage : plan.stages) {
+    for (const Share& share : stage.shares) {
+      const std::size_t leaves = share.leaves.last - share.leaves.first + 1;
+      HOLMES_TRY(check_order(plan, share, leaves * of_leaf * plan.chunks));
+    }
+  }
+  const Pipeline pipeline = bare_pipeline(plan);
+  if (PipelineRun(pipeline).play(orders_of(plan)) < kNever) return {};
+  return invalid("plan: the orders of its passes wait for one another for ever");
+}
+
 }  // namespace
+
+char letter_of(Pass pass) {
+  return "FBIW"[static_cast<std::size_t>(pass)];
+}
 
 std::vector<ScheduledPass> schedule(const Plan& plan, StageIndex stage, DeviceId device) {
   const auto mine = plan.micro_batches(stage, device);
@@ -138,14 +205,37 @@ std::vector<ScheduledPass> schedule(const Plan& plan, StageIndex stage, DeviceId
       return interleaved(plan, mine, behind);
     case ScheduleKind::kZeroBubble:
       return zero_bubble(mine, behind, stage.index());
+    case ScheduleKind::kNetworkAware:
+      if (mine.empty()) return {};
+      return as_ordered(plan, mine, share_of(plan, stage, device).order);
   }
   assertion_failed("known schedule", __FILE__, __LINE__, "unknown schedule");
 }
 
+std::string order_of(const Plan& plan, StageIndex stage, DeviceId device) {
+  std::string order;
+  for (const ScheduledPass& pass : schedule(plan, stage, device)) order += letter_of(pass.pass);
+  return order;
+}
+
 Status check_schedule(const Plan& plan) {
-  if (plan.schedule == ScheduleKind::kInterleaved && !plan.empty()) return check_interleaved(plan);
+  if (plan.schedule == ScheduleKind::kInterleaved && !plan.empty()) {
+    if (plan.chunks < 2) return invalid("schedule interleaved needs at least 2 chunks a stage");
+    return check_chunks(plan);
+  }
+  if (plan.schedule == ScheduleKind::kNetworkAware && !plan.empty()) return check_orders(plan);
   if (plan.chunks != 1) return invalid("only schedule interleaved has more than one chunk a stage");
   return {};
+}
+
+bool executed_by_runtime(const Plan& plan) {
+  if (!executed_by_runtime(plan.schedule) || plan.chunks > 1) return false;
+  if (plan.schedule != ScheduleKind::kNetworkAware) return true;
+  return std::all_of(plan.stages.begin(), plan.stages.end(), [](const StagePlan& stage) {
+    return std::all_of(stage.shares.begin(), stage.shares.end(), [](const Share& share) {
+      return share.order.find(letter_of(Pass::kBackwardWeight)) == std::string::npos;
+    });
+  });
 }
 
 std::uint32_t in_flight_max(const std::vector<ScheduledPass>& passes) {

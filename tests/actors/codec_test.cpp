@@ -21,6 +21,9 @@ partition::Plan plan() {
   plan.groups = {{partition::GroupKind::kTied, {DeviceId(0), DeviceId(2)}, {FabricId(3)}, "why"},
                  {partition::GroupKind::kVote, {DeviceId(1)}, {FabricId(1), FabricId(2)}, "votes"}};
   plan.edges = {{StageIndex(0), StageIndex(1), {FabricId(2)}, "the only one"}};
+  plan.schedule = partition::ScheduleKind::kNetworkAware;
+  plan.stages[0].shares[1].order = "FFBFBBFB";
+  plan.stages[0].shares[1].offset_us = 1500;
   return plan;
 }
 

@@ -68,6 +68,9 @@ TEST_F(WholeJob, AllocatesNothingOnceItIsReadyInWhateverOrderMessagesCome) {
       {{{0, 1, {{0, 0}, {1, 2}, {3, 3}}}}},
       {{{0, 0, {{0, 3}}}, {1, 1, {{0, 2}, {3, 3}}}}},
       {{{0, 0, {{0, 3}}}, {1, 1, {{0, 1}, {2, 3}}}}, partition::ScheduleKind::kGPipe},
+      {{{0, 0, {{0, 3}}}, {1, 1, {{0, 3}}}},
+       partition::ScheduleKind::kNetworkAware,
+       {"FFFBFBBB", "FFBFBBFB"}},
   };
   for (const auto& plan : plans)
     for (std::uint64_t seed = 0; seed < 10; ++seed) {

@@ -86,6 +86,21 @@ TEST_F(Layouts, GPipeHasTheBitsOfAnyOtherSchedule) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) expect_same_bits(tiny_job(), unequal, seed);
 }
 
+// Depths of their own at each stage, and orders that no published schedule has.
+TEST_F(Layouts, OrdersOfThePlanHaveTheBitsOfAnyOtherSchedule) {
+  const auto aware = partition::ScheduleKind::kNetworkAware;
+  const LocalPlan two{
+      {{0, 1, {{0, 3}}}, {2, 3, {{0, 3}}}}, aware, {"FFFFFBFBFBFBBBBB", "FFBFBBFFFBFBBBFB"}};
+  const LocalPlan unequal{
+      {{0, 0, {{0, 0}, {1, 3}}}, {1, 2, {{0, 3}}}, {3, 3, {{0, 1}, {2, 2}, {3, 3}}}},
+      aware,
+      {"FFBB", "FFFFFFBBBBBB", "FFFBFBFFBFBBFBBB", "FFBFFBBB", "FBFB", "FFBB"}};
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    expect_same_bits(tiny_job(), two, seed);
+    expect_same_bits(tiny_job(), unequal, seed);
+  }
+}
+
 TEST_F(Layouts, UnequalSharesAndDegrees) {
   const LocalPlan plan{
       {{0, 0, {{0, 0}, {1, 3}}}, {1, 2, {{0, 3}}}, {3, 3, {{0, 1}, {2, 2}, {3, 3}}}}};

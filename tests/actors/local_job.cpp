@@ -23,7 +23,11 @@ partition::Plan make_plan(const LocalPlan& local, const partition::JobShape& job
   std::uint32_t device = 0;
   for (const auto& stage : local.stages) {
     partition::StagePlan part{stage.first_block, stage.last_block, {}};
-    for (const auto& leaves : stage.replicas) part.shares.push_back({DeviceId(device++), leaves});
+    for (const auto& leaves : stage.replicas) {
+      part.shares.push_back({DeviceId(device), leaves});
+      if (!local.orders.empty()) part.shares.back().order = local.orders.at(device);
+      ++device;
+    }
     plan.stages.push_back(std::move(part));
   }
   return plan;

@@ -76,6 +76,7 @@ struct LocalPlan {
   };
   std::vector<Stage> stages;
   partition::ScheduleKind schedule = partition::ScheduleKind::k1F1B;
+  std::vector<std::string> orders = {};  ///< Network-aware: of each device.
 };
 partition::Plan make_plan(const LocalPlan& local, const partition::JobShape& job);
 

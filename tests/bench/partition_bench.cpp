@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "holmes/base/assert.hpp"
+#include "holmes/partition/order.hpp"
 #include "holmes/partition/plan.hpp"
 #include "holmes/partition/search.hpp"
 
@@ -107,6 +108,28 @@ void simulate_step(benchmark::State& state) {
 }
 BENCHMARK(simulate_step)
     ->ArgNames({"clusters", "hosts", "batch"})
+    ->Args({2, 6, 192})
+    ->Args({64, 20, 1024})
+    ->Unit(benchmark::kMillisecond);
+
+/// Orders of passes for a plan that is given: a stage for each cluster.
+void generate_orders(benchmark::State& state) {
+  const Cluster cluster = make_cluster(static_cast<std::uint32_t>(state.range(0)),
+                                       static_cast<std::uint32_t>(state.range(1)));
+  const auto batch = static_cast<std::uint32_t>(state.range(2));
+  auto made = plan(cluster, model(128), {batch, 1, batch}, {});
+  HOLMES_ASSERT(made, made.error().message().c_str());
+  for ([[maybe_unused]] auto iteration : state) {
+    Plan plan = *made;
+    const auto ordered = order_passes(cluster, model(128), {}, {}, plan);
+    HOLMES_ASSERT(ordered, "the plan can be ordered");
+    benchmark::DoNotOptimize(plan);
+  }
+  state.counters["devices"] = static_cast<double>(made->members().size());
+}
+BENCHMARK(generate_orders)
+    ->ArgNames({"clusters", "hosts", "batch"})
+    ->Args({2, 2, 128})
     ->Args({2, 6, 192})
     ->Args({64, 20, 1024})
     ->Unit(benchmark::kMillisecond);

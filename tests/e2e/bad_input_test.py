@@ -135,7 +135,7 @@ class BadInput(unittest.TestCase):
                 (["trian.steps=5"], ["[trian]", "did you mean 'train'"]),
                 (["model.heads=3"], ["model.heads = 3", "model.channels = 32"]),
                 (["parallel.pipeline=5"], ["5 stages", "model.layers = 4"]),
-                (["parallel.schedule=zero-bubble"], ["zero-bubble", "1f1b", "gpipe"]),
+                (["parallel.schedule=zero-bubble"], ["zero-bubble", "network-aware", "gpipe"]),
                 (["train.batch=15"], ["train.batch = 15", "train.micro_batch = 2"]),
                 (["train.batch=2"], ["train.reduction_leaves = 4"]),
                 (["model.vocabulary=255"], ["model.vocabulary = 255", "256"]),

@@ -37,6 +37,12 @@ class Bits(unittest.TestCase):
                 self.assertEqual(len(other.losses()), 50)
                 self.assert_same(other)
 
+    def test_generated_order_of_passes(self):
+        other = e2e.Job(self.folder.name, 2, 1, run_folder="run-network-aware")
+        result = other.run("--schedule", "network-aware")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_same(other)
+
     def test_stopped_and_resumed_on_other_layouts(self):
         stopped = e2e.Job(self.folder.name, 2, 2, run_folder="resumed")
         process = stopped.start()

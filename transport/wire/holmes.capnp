@@ -188,6 +188,8 @@ struct Share {
   device @0 :UInt32;
   firstLeaf @1 :UInt32;
   lastLeaf @2 :UInt32;
+  order @3 :Text;      # Of its passes; schedule network-aware only.
+  offsetUs @4 :UInt32;  # Before its first forward of a step.
 }
 struct Group {
   kind @0 :UInt8;

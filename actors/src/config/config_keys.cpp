@@ -18,7 +18,8 @@ constexpr double kDevicesMax = static_cast<double>(limits::kDevicesMax);
 // In the order of the enumerations.
 constexpr std::string_view kStrategies[] = {
     "megatron", "holmes", "auto", "megatron-lm", "megatron-deepspeed", "megatron-llama"};
-constexpr std::string_view kSchedules[] = {"1f1b", "gpipe", "interleaved", "zero-bubble"};
+constexpr std::string_view kSchedules[] = {"1f1b", "gpipe", "interleaved", "zero-bubble",
+                                           "network-aware"};
 constexpr std::string_view kRecomputes[] = {"none", "selective", "full"};
 constexpr std::string_view kOptimizers[] = {"overlapped", "sharded", "replicated"};
 constexpr std::string_view kCollectives[] = {"direct", "ring"};
@@ -268,8 +269,9 @@ constexpr Key kKeys[] = {
      [](Draft& d) -> Target { return &d.job.parallel.schedule; },
      {0, 0, kSchedules},
      "",
-     "Order of forward and backward passes. Training executes 1f1b and gpipe; the others are for "
-     "plan and simulate."},
+     "Order of forward and backward passes; network-aware: generated for the cluster's delays and "
+     "speeds. Training executes 1f1b, gpipe and network-aware; the others are for plan and "
+     "simulate."},
     {"parallel",
      "alpha",
      [](Draft& d) -> Target { return &d.job.parallel.alpha; },

@@ -92,8 +92,23 @@ double StageMemory::stash() const {
   return bytes * plan_.job.micro_batch / plan_.tensor;
 }
 
+double StageMemory::micro_batches(const Share& share) const {
+  return 1.0 * (share.leaves.last - share.leaves.first + 1) * plan_.job.micro_batch_count() /
+         plan_.job.reduction_leaves;
+}
+
 MemoryUse StageMemory::of(const Share& share) const {
-  MemoryUse use = options_.exact ? reserved(share) : published(share);
+  const double flying = in_flight(share);
+  if (!options_.exact) return with_constants(published(flying));
+  return with_constants(reserved(share, flying, std::min(upstream_, micro_batches(share))));
+}
+
+MemoryUse StageMemory::of(const Share& share, double in_flight) const {
+  if (!options_.exact) return with_constants(published(in_flight));
+  return with_constants(reserved(share, in_flight, micro_batches(share)));
+}
+
+MemoryUse StageMemory::with_constants(MemoryUse use) const {
   if (options_.recompute != Recompute::kNone) {
     use.activations +=
         kept_bytes(model_.block_stash_bytes, options_) * plan_.job.micro_batch / plan_.tensor;
@@ -102,29 +117,27 @@ MemoryUse StageMemory::of(const Share& share) const {
   return use;
 }
 
-MemoryUse StageMemory::published(const Share& share) const {
+MemoryUse StageMemory::published(double in_flight) const {
   const bool half = options_.element_bytes < 4;
   const double shards = options_.optimizer == OptimizerKind::kReplicated ? 1 : replicas_;
-  const double flying = in_flight(share);
   MemoryUse use;
   use.weights = parameters_ * options_.element_bytes;
   use.gradients = parameters_ * kGradientBytes;
   use.optimizer = parameters_ * (kMomentBytes + (half ? kMasterBytes : 0)) / shards;
-  use.activations = flying * stash();
+  use.activations = in_flight * stash();
   const double edge = edge_bytes(model_, options_) * plan_.job.micro_batch / plan_.tensor;
   const double edges = (embedding_ ? 0 : 1) + (head_ ? 0 : 1);
   // Payloads that the schedule can have under way, and one more; the reduced shard
   // and two buckets on their way.
-  use.buffers = edges * (flying + 1) * edge + parameters_ * kGradientBytes / shards +
+  use.buffers = edges * (in_flight + 1) * edge + parameters_ * kGradientBytes / shards +
                 2 * largest_layer(model_, embedding_, head_) / plan_.tensor * kGradientBytes;
   return use;
 }
 
-MemoryUse StageMemory::reserved(const Share& share) const {
+MemoryUse StageMemory::reserved(const Share& share, double in_flight, double arrivals) const {
   const bool half = options_.element_bytes < 4;
   const bool alone = replicas_ == 1;
   const double shards = options_.optimizer == OptimizerKind::kReplicated ? 1 : replicas_;
-  const double flying = in_flight(share);
   const double own = subtrees(share);
   const std::uint32_t leaves = share.leaves.last - share.leaves.first + 1;
   const double filled = std::max(buffers_needed(plan_.job.reduction_leaves, share.leaves),
@@ -134,23 +147,19 @@ MemoryUse StageMemory::reserved(const Share& share) const {
   // Sums of own subtrees wait for those of others, or lie being sent.
   use.gradients = parameters_ * kGradientBytes * (filled + own + (alone ? 0 : own - 1));
   use.optimizer = parameters_ * (kMomentBytes + (half ? kMasterBytes : 0)) / shards;
-  use.activations = flying * stash();
+  use.activations = in_flight * stash();
   const double edge = edge_bytes(model_, options_) * plan_.job.micro_batch / plan_.tensor;
-  use.buffers = edge * activation_count(share, flying) + exchange_bytes(share);
+  use.buffers = edge * activation_count(in_flight, arrivals) + exchange_bytes(share);
   return use;
 }
 
 /// Activations between layers and on edges, those that arrive and those that are being sent.
-double StageMemory::activation_count(const Share& share, double flying) const {
+double StageMemory::activation_count(double flying, double arrivals) const {
   const StagePlan& at = plan_.stages[stage_.index()];
   const double layers = at.last_block - at.first_block + 1 + (embedding_ ? 1 : 0) + (head_ ? 1 : 0);
   double count = flying * (layers - 1) + 2;
   if (!head_) count += 2 * flying + 1;
-  if (!embedding_) {
-    const double mine = 1.0 * (share.leaves.last - share.leaves.first + 1) *
-                        plan_.job.micro_batch_count() / plan_.job.reduction_leaves;
-    count += std::min(upstream_, mine) + 1;
-  }
+  if (!embedding_) count += arrivals + 1;
   if (!embedding_ || !head_) count += 2 * (flying + 1) + flying + 1;
   return count;
 }
@@ -211,6 +220,9 @@ double StageMemory::exchange_bytes(const Share& share) const {
 
 std::vector<std::uint32_t> StageMemory::key(const Share& share) const {
   std::vector<std::uint32_t> key = {share.leaves.last - share.leaves.first + 1};
+  if (plan_.schedule == ScheduleKind::kNetworkAware) {
+    key.push_back(in_flight_max(plan_, stage_, share.device));
+  }
   if (!options_.exact) return key;
   key.push_back(buffers_needed(plan_.job.reduction_leaves, share.leaves));
   key.push_back(subtrees(share));

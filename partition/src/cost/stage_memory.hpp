@@ -21,6 +21,8 @@ class StageMemory {
               const CostOptions& options, std::span<const HostId> hosts);
 
   MemoryUse of(const Share& share) const;
+  /// With so many micro-batches in flight, and whatever the stage before sends ahead.
+  MemoryUse of(const Share& share, double in_flight) const;
   /// Of one share's shard at its keeper: parameters, moments and gradients.
   double copy_bytes() const;
   /// Of gradients on their way from a share to its keeper.
@@ -31,11 +33,13 @@ class StageMemory {
 
  private:
   /// As systems that add gradients in place in half precision and exchange them by rings.
-  MemoryUse published(const Share& share) const;
+  MemoryUse published(double in_flight) const;
   /// What this project's training reserves (actors' Stage::demand and Replica::demand), rounding of
   /// buffers apart.
-  MemoryUse reserved(const Share& share) const;
-  double activation_count(const Share& share, double in_flight) const;
+  MemoryUse reserved(const Share& share, double in_flight, double arrivals) const;
+  double activation_count(double in_flight, double arrivals) const;
+  MemoryUse with_constants(MemoryUse use) const;
+  double micro_batches(const Share& share) const;
   double exchange_bytes(const Share& share) const;
   double in_flight(const Share& share) const;
   double stash() const;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "connect.hpp"
+#include "holmes/partition/order.hpp"
 #include "holmes/partition/reach.hpp"
 #include "holmes/partition/schedule.hpp"
 #include "holmes/partition/split.hpp"
@@ -49,6 +50,7 @@ class Search {
     try_strategy(Strategy::kHolmes);
     try_strategy(Strategy::kMegatron);
     try_candidates();
+    if (options_.order) order_best();
     if (found_) return finish();
     if (short_) return *short_;
     return Error(ErrorCode::kInvalidArgument,
@@ -162,6 +164,19 @@ class Search {
     found_ = Searched{std::move(plan), *cost, *std::move(simulated), {}, 0, 0};
   }
 
+  /// Gives the best plan an order of its own.
+  void order_best() {
+    if (!found_ || found_->plan.stages.size() < 2) return;
+    OrderOptions how = options_.plan.order;
+    how.split_backward = !options_.executable;
+    how.chunks = options_.executable ? 1 : options_.plan.chunks;
+    Plan ordered = found_->plan;
+    if (!order_passes(cluster_, model_, found_->cost, how, ordered)) return;
+    Candidate candidate = tried_[best_].candidate;
+    candidate.schedule = ScheduleKind::kNetworkAware;
+    consider(std::move(ordered), &candidate);
+  }
+
   Candidate described(const Plan& plan) const {
     Candidate candidate;
     candidate.layout = layouts_.size() + tried_.size();  // like no other
@@ -266,9 +281,21 @@ Result<Searched> predict(const Cluster& cluster, const ModelCost& model, const J
   Searched result;
   HOLMES_TRY_ASSIGN(result.plan, plan(cluster, model, job, options.plan));
   result.cost = execution_of(options.plan.strategy, options.cost);
+  if (result.plan.schedule == ScheduleKind::kNetworkAware) {
+    OrderOptions order = options.plan.order;
+    order.split_backward = !options.executable;
+    HOLMES_TRY(order_passes(cluster, model, result.cost, order, result.plan));
+  }
   SimulateOptions how;
   how.cost = result.cost;
   HOLMES_TRY_ASSIGN(result.predicted, simulate(result.plan, cluster, model, how));
+  if (result.plan.schedule == ScheduleKind::kNetworkAware) {
+    Plan usual = result.plan;
+    usual.schedule = ScheduleKind::k1F1B;
+    usual.chunks = 1;
+    HOLMES_TRY_ASSIGN(const auto other, simulate(usual, cluster, model, how));
+    result.runners_up.push_back({"schedule 1f1b", other.step_s});
+  }
   result.considered = result.simulated = 1;
   return result;
 }

@@ -53,6 +53,17 @@ class Channels {
   double transfer(const Way& way, double at_s, double bytes);
   /// When the sender's own NIC is done with what it was given.
   double free_at(ChannelId channel) const { return channels_[channel].free_s; }
+  /// That `bytes` take it alone.
+  double seconds(ChannelId channel, double bytes) const {
+    return bytes / channels_[channel].bytes_s;
+  }
+  double bytes_s(ChannelId channel) const { return channels_[channel].bytes_s; }
+  std::size_t size() const { return channels_.size(); }
+  /// Of what has passed the channel without being served by it.
+  void count(ChannelId channel, double bytes) {
+    channels_[channel].use.bytes += bytes;
+    channels_[channel].use.busy_s += seconds(channel, bytes);
+  }
 
   /// Bytes are counted from here on.
   void begin_step();

@@ -119,20 +119,11 @@ void Engine::add_worker(const ModelCost& model, std::uint32_t stage, std::uint32
   worker.profile = profile_of(options_.changes, SpeedChange::What::kHost, worker.host.index());
   worker.program = schedule(plan_, StageIndex(stage), share.device);
   worker.weights_left = weight_passes(worker.program, plan_.chunks);
-  const LayerTimes& t = worker.layers;
   for (std::uint32_t chunk = 0; chunk < plan_.chunks; ++chunk) {
-    const double blocks = chunk_blocks(plan_, StageIndex(stage), chunk);
-    double ends_s = 0;  // embedding and head
-    if (stage == 0 && chunk == 0) ends_s += t.embedding_forward_s;
-    if (stage + 1 == stage_count_ && chunk + 1 == plan_.chunks) ends_s += t.head_forward_s;
-    Durations times;
-    times.forward_s = t.overhead_s + blocks * t.block_forward_s + ends_s;
-    times.backward_s = t.overhead_s + blocks * t.block_backward_s + ends_s * t.backward_ratio;
-    // The gradient of the weights takes as long as a forward pass; what is left is the input's.
-    times.weight_s = (times.backward_s - t.overhead_s) / 2 + t.overhead_s;
-    times.input_s = times.backward_s - times.weight_s + t.overhead_s;
-    worker.chunks.push_back(times);
+    worker.chunks.push_back({pass_times(plan_, StageIndex(stage), chunk, worker.layers), 0});
   }
+  // Only the first stage starts by itself.
+  if (stage == 0) worker.offset_s = share.offset_us * 1e-6;
   workers_.push_back(std::move(worker));
 }
 
@@ -154,6 +145,8 @@ void Engine::handle(const Event& event) {
       return gather(event.index, event.bucket, event.at_s);
     case Event::Kind::kTiedBack:
       return exchange_tied(true, event.at_s);
+    case Event::Kind::kFlow:
+      return end_flow(event);
   }
 }
 

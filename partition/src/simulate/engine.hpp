@@ -8,7 +8,9 @@
 
 #include "holmes/partition/reach.hpp"
 #include "holmes/partition/schedule.hpp"
+#include "schedule/pipeline_of.hpp"
 #include "simulate/channels.hpp"
+#include "simulate/flows.hpp"
 
 namespace holmes::partition {
 
@@ -48,10 +50,7 @@ class Engine {
     std::uint32_t gathers_left = 0;
   };
   struct Durations {
-    double forward_s = 0;
-    double backward_s = 0;
-    double input_s = 0;
-    double weight_s = 0;
+    PassTimes times;
     double gate_s = 0;  ///< No forward of this chunk starts earlier, for its parameters.
   };
   struct Worker {
@@ -64,6 +63,7 @@ class Engine {
     std::vector<std::uint32_t> weights_left;  ///< By chunk: passes that add weight gradients.
     SpeedProfile profile;
     std::size_t position = 0;
+    double offset_s = 0;  ///< Of its first forward, from the commit before.
     double free_s = 0;
     bool waiting = true;
     bool open = true;  ///< Its parameters for this step are known to come.
@@ -72,13 +72,25 @@ class Engine {
     double arrives_s = -1;
     double sent_s = 0;
   };
+  /// What a stage sends to another.
+  struct Payload {
+    bool forward = false;
+    std::size_t message = 0;     ///< Into activations_ or gradients_.
+    std::uint32_t receiver = 0;  ///< Worker.
+    StageIndex stage;            ///< The sender's, and what it sends.
+    std::uint32_t replica = 0;
+    std::uint32_t micro_batch = 0;
+    std::uint32_t chunk = 0;
+    double sent_s = 0;
+    double latency_s = 0;
+  };
   struct Event {
-    enum class Kind : std::uint8_t { kPassEnd, kReduce, kTied, kCommit, kGather, kTiedBack };
+    enum class Kind : std::uint8_t { kPassEnd, kReduce, kTied, kCommit, kGather, kTiedBack, kFlow };
     double at_s = 0;
     std::uint64_t number = 0;  ///< Ties go to what was decided first.
     Kind kind = Kind::kPassEnd;
-    std::uint32_t index = 0;  ///< Worker, or stage.
-    std::uint32_t bucket = 0;
+    std::uint32_t index = 0;   ///< Worker, stage, or flow.
+    std::uint32_t bucket = 0;  ///< Flow: version.
     bool operator>(const Event& other) const {
       return at_s != other.at_s ? at_s > other.at_s : number > other.number;
     }
@@ -97,6 +109,9 @@ class Engine {
   void account_wait(Worker& worker, const ScheduledPass& pass, double start_s);
   void end_pass(std::uint32_t worker, double at_s);
   double send(const Worker& from, const ScheduledPass& pass, bool forward, double at_s);
+  void begin_flow(const Channels::Way& way, const Payload& payload, double at_s);
+  void end_flow(const Event& event);
+  void deliver(const Payload& payload, double arrives_s);
   void gradients_ready(Worker& worker, const ScheduledPass& pass, double end_s);
   Message* input(const Worker& worker, const ScheduledPass& pass);
   std::uint32_t place(const Worker& worker, const ScheduledPass& pass) const;
@@ -126,6 +141,9 @@ class Engine {
   const std::vector<HostId> hosts_;
   const std::vector<const Device*> devices_;
   Channels channels_;
+  Flows flows_;                   ///< With LinkSharing::kEvenly.
+  std::vector<Payload> flowing_;  ///< By flow.
+  std::vector<Flows::End> ends_;  ///< Scratch.
   std::uint32_t stage_count_;
   std::uint32_t micro_batches_;
   double edge_bytes_ = 0;

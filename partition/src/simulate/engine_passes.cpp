@@ -23,18 +23,7 @@ std::uint32_t Engine::place(const Worker& worker, const ScheduledPass& pass) con
 }
 
 double Engine::duration(const Worker& worker, const ScheduledPass& pass) const {
-  const Durations& times = worker.chunks[pass.chunk];
-  switch (pass.pass) {
-    case Pass::kForward:
-      return times.forward_s;
-    case Pass::kBackward:
-      return times.backward_s;
-    case Pass::kBackwardInput:
-      return times.input_s;
-    case Pass::kBackwardWeight:
-      return times.weight_s;
-  }
-  return 0;
+  return worker.chunks[pass.chunk].times.of(pass.pass);
 }
 
 /// The payload that a pass starts from; null when it needs none.
@@ -53,6 +42,9 @@ void Engine::try_start(std::uint32_t index) {
   const ScheduledPass& pass = worker.program[worker.position];
   double start_s = worker.free_s;
   if (pass.pass == Pass::kForward) start_s = std::max(start_s, worker.chunks[pass.chunk].gate_s);
+  if (worker.position == 0) {
+    start_s = std::max(start_s, (commits_s_.empty() ? 0 : commits_s_.back()) + worker.offset_s);
+  }
   if (const Message* message = input(worker, pass)) {
     if (message->arrives_s < 0) return;
     start_s = std::max(start_s, message->arrives_s);
@@ -107,7 +99,7 @@ void Engine::end_pass(std::uint32_t index, double at_s) {
   ++worker.position;
   if (sends) {
     const double sent_s = send(worker, pass, forward, at_s);
-    if (!options_.cost.overlapped_transfers) {
+    if (!options_.cost.overlapped_transfers && sent_s >= 0) {
       worker.time.transfer_s += std::max(0.0, sent_s - worker.free_s);
       worker.free_s = std::max(worker.free_s, sent_s);
     }
@@ -118,12 +110,21 @@ void Engine::end_pass(std::uint32_t index, double at_s) {
   try_start(index);
 }
 
-/// Returns when the payload has been delivered.
+/// Returns when the payload has been delivered; negative: it is not known yet.
 double Engine::send(const Worker& from, const ScheduledPass& pass, bool forward, double at_s) {
   const std::uint32_t at = place(from, pass);
   const std::uint32_t next = forward ? at + 1 : at - 1;
   const std::uint32_t next_stage = next % stage_count_;
-  const Worker& to = workers_[owners_[next_stage][plan_.leaf_of(pass.micro_batch)]];
+  Payload payload{forward,
+                  std::size_t{next} * micro_batches_ + pass.micro_batch.index(),
+                  owners_[next_stage][plan_.leaf_of(pass.micro_batch)],
+                  from.time.stage,
+                  from.replica,
+                  pass.micro_batch.value(),
+                  pass.chunk,
+                  at_s,
+                  0};
+  const Worker& to = workers_[payload.receiver];
   double arrives_s = at_s;
   if (to.host == from.host) {
     if (&to != &from) {
@@ -134,15 +135,49 @@ double Engine::send(const Worker& from, const ScheduledPass& pass, bool forward,
     const std::uint32_t lower = std::min(from.time.stage.value(), next_stage);
     const bool neighbours = std::max(from.time.stage.value(), next_stage) == lower + 1;
     const auto& paths = neighbours ? edge_paths_[lower] : common_;  // from the last to the first
-    arrives_s = channels_.transfer(channels_.way_on(from.host, to.host, paths), at_s, edge_bytes_);
+    const Channels::Way& way = channels_.way_on(from.host, to.host, paths);
+    if (options_.cost.sharing == LinkSharing::kEvenly) {
+      payload.latency_s = way.latency_s;
+      begin_flow(way, payload, at_s);
+      return -1;
+    }
+    arrives_s = channels_.transfer(way, at_s, edge_bytes_);
   }
-  auto& messages = forward ? activations_ : gradients_;
-  messages[std::size_t{next} * micro_batches_ + pass.micro_batch.index()] = {arrives_s, at_s};
-  if (options_.record) {
-    record({forward ? SimulatedEvent::Kind::kActivation : SimulatedEvent::Kind::kGradient, step_,
-            from.time.stage, from.replica, pass.micro_batch.value(), pass.chunk, at_s, arrives_s});
-  }
+  deliver(payload, arrives_s);
   return arrives_s;
+}
+
+void Engine::deliver(const Payload& payload, double arrives_s) {
+  auto& messages = payload.forward ? activations_ : gradients_;
+  messages[payload.message] = {arrives_s, payload.sent_s};
+  if (!options_.record) return;
+  record({payload.forward ? SimulatedEvent::Kind::kActivation : SimulatedEvent::Kind::kGradient,
+          step_, payload.stage, payload.replica, payload.micro_batch, payload.chunk, payload.sent_s,
+          arrives_s});
+}
+
+void Engine::begin_flow(const Channels::Way& way, const Payload& payload, double at_s) {
+  std::vector<ChannelId> passed = way.shared;
+  passed.insert(passed.end(), {way.send, way.receive});
+  std::vector<double> bytes_s;
+  for (const ChannelId channel : passed) {
+    channels_.count(channel, edge_bytes_);
+    bytes_s.push_back(channels_.bytes_s(channel));
+  }
+  ends_.clear();
+  const Flows::Id flow = flows_.begin(at_s, edge_bytes_, passed, bytes_s, ends_);
+  if (flowing_.size() <= flow) flowing_.resize(flow + 1);
+  flowing_[flow] = payload;
+  for (const auto& end : ends_) push(end.at_s, Event::Kind::kFlow, end.flow, end.version);
+}
+
+void Engine::end_flow(const Event& event) {
+  ends_.clear();
+  if (!flows_.finish({event.index, event.bucket, event.at_s}, ends_)) return;
+  for (const auto& end : ends_) push(end.at_s, Event::Kind::kFlow, end.flow, end.version);
+  const Payload& payload = flowing_[event.index];
+  deliver(payload, event.at_s + payload.latency_s);
+  if (workers_[payload.receiver].waiting) try_start(payload.receiver);
 }
 
 /// The last pass that adds to a chunk's gradients has its end: each layer's are ready when the

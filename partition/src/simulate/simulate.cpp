@@ -22,6 +22,12 @@ Status check(const Cluster& cluster, const SimulateOptions& options) {
     return invalid("simulate: " + std::to_string(options.steps) + " steps; between 1 and " +
                    std::to_string(kStepsMax) + " can be simulated");
   }
+  if (options.cost.sharing == LinkSharing::kEvenly &&
+      (!options.cost.overlapped_transfers || !options.changes.empty())) {
+    return invalid(
+        "simulate: links shared evenly can be simulated with overlapped transfers and without "
+        "changes only");
+  }
   for (const SpeedChange& change : options.changes) {
     const std::size_t count = change.what == SpeedChange::What::kFabric ? cluster.fabrics.size()
                               : change.what == SpeedChange::What::kLink ? cluster.links.size()

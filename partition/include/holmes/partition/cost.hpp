@@ -43,6 +43,12 @@ enum class Collective : std::uint8_t {
 /// "direct", "ring".
 std::string_view to_string(Collective collective);
 
+/// How payloads between stages that are on their way at the same time share a link.
+enum class LinkSharing : std::uint8_t {
+  kInTurn,  ///< One after the other, each with all of it.
+  kEvenly,  ///< All at once, as connections of TCP do. Collectives still take turns.
+};
+
 /// Properties of the runtime and the few constants that calibration finds. Defaults are those of
 /// this project's runtime in fp32.
 struct CostOptions {
@@ -58,7 +64,8 @@ struct CostOptions {
   OptimizerKind optimizer = OptimizerKind::kOverlapped;
   Collective collective = Collective::kDirect;
   bool overlapped_transfers = true;  ///< False: a device that sends waits until it is delivered.
-  bool nic_selection = true;         ///< False: everything on the fabric that all hosts have.
+  LinkSharing sharing = LinkSharing::kInTurn;
+  bool nic_selection = true;  ///< False: everything on the fabric that all hosts have.
   bool copies = false;  ///< Memory for keepers' copies of other hosts' shards; see keepers.hpp.
   bool exact = true;    ///< Gradients by reduction leaf (buffers and partial sums), in fp32.
   std::uint32_t element_bytes = 4;  ///< 2: half precision with fp32 master weights.

@@ -54,10 +54,10 @@ enum class Strategy : std::uint8_t {
   kMegatronLlama,
 };
 constexpr Strategy kStrategyLast = Strategy::kMegatronLlama;
-enum class ScheduleKind : std::uint8_t { k1F1B, kGPipe, kInterleaved, kZeroBubble };
-constexpr ScheduleKind kScheduleLast = ScheduleKind::kZeroBubble;
+enum class ScheduleKind : std::uint8_t { k1F1B, kGPipe, kInterleaved, kZeroBubble, kNetworkAware };
+constexpr ScheduleKind kScheduleLast = ScheduleKind::kNetworkAware;
 /// Names in files and messages: "megatron", "holmes", "auto", "megatron-lm", "megatron-deepspeed",
-/// "megatron-llama"; "1f1b", "gpipe", "interleaved", "zero-bubble".
+/// "megatron-llama"; "1f1b", "gpipe", "interleaved", "zero-bubble", "network-aware".
 std::string_view to_string(Strategy strategy);
 std::string_view to_string(ScheduleKind schedule);
 
@@ -68,6 +68,14 @@ enum class SplitRule : std::uint8_t { kDefault, kEqual, kFormula, kOptimal };
 /// "default", "equal", "formula", "optimal".
 std::string_view to_string(SplitRule rule);
 
+/// What a generated order may do (order.hpp); schedule network-aware only.
+struct OrderOptions {
+  std::uint32_t in_flight_max = 0;  ///< Micro-batches that a replica may hold; 0: its memory's.
+  bool split_backward = false;      ///< Input and weight parts of backward passes on their own.
+  std::uint32_t chunks = 1;         ///< Above 1: so many chunks a stage are tried as well.
+  friend bool operator==(const OrderOptions&, const OrderOptions&) = default;
+};
+
 struct PlanOptions {
   Strategy strategy = Strategy::kHolmes;
   ScheduleKind schedule = ScheduleKind::k1F1B;
@@ -77,6 +85,7 @@ struct PlanOptions {
   std::uint32_t tensor = 1;    ///< Devices of one host that share each layer.
   SplitRule split = SplitRule::kDefault;
   std::uint32_t chunks = 2;  ///< Schedule interleaved: runs of blocks that each stage has.
+  OrderOptions order = {};   ///< Schedule network-aware.
 };
 
 /// A run of leaves [first, last] that one replica computes.
@@ -91,6 +100,12 @@ struct Share {
   DeviceId device;  ///< The first of them.
   LeafRange leaves;
   std::vector<DeviceId> peers = {};  ///< The others, in tensor order; tensor degree - 1.
+  /// Schedule network-aware: a letter for each pass of a step (letter_of() in schedule.hpp). The
+  /// passes of one kind go through the micro-batches in ascending order.
+  std::string order = {};
+  /// First stage: its first forward of a step waits so long, so that replicas which share a slow
+  /// link use it in turn.
+  std::uint32_t offset_us = 0;
   /// `device`, then `peers`: position in it is the tensor rank.
   std::vector<DeviceId> devices() const;
   friend bool operator==(const Share&, const Share&) = default;
@@ -135,7 +150,7 @@ struct Plan {
   std::vector<Edge> edges;
   /// Devices of each share. Stages and simulator know any degree, the runtime only 1.
   std::uint32_t tensor = 1;
-  std::uint32_t chunks = 1;  ///< Above 1 with schedule interleaved only.
+  std::uint32_t chunks = 1;  ///< Above 1 with schedules interleaved and network-aware only.
   friend bool operator==(const Plan&, const Plan&) = default;
 
   /// An empty plan stops the job: nobody trains.
@@ -154,8 +169,8 @@ struct Plan {
 Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape& job,
                   const PlanOptions& options);
 
-/// What actors can execute today: tensor degree 1, schedules 1f1b and gpipe. kInvalidArgument that
-/// says what to change.
+/// What actors can execute today: tensor degree 1, schedules of whole backward passes without
+/// chunks. kInvalidArgument that says what to change.
 Status check_runnable(const Plan& plan);
 
 /// What every plan must satisfy, whoever made it: called on plans that come over the wire too.

@@ -29,6 +29,7 @@ struct SearchOptions {
   PlanOptions plan;        ///< Degrees that are not 0 are kept; tensor is; so is SplitRule::kEqual.
   bool executable = true;  ///< Only schedules that training can run.
   bool any_recompute = false;  ///< More recompute where memory is short.
+  bool order = true;           ///< Generates an order for the best plan (order.hpp).
 };
 
 /// Something that the search looked at, and its step.
