@@ -264,7 +264,7 @@ CLI::App* add_checkpoint(CLI::App& app, Parsed& parsed) {
                    "Run folder, checkpoint, or folder with a Hugging Face model")
       ->required();
   auto* exported = checkpoint->add_subcommand(
-      "export", "Write a checkpoint's model as transformers reads it, with its tokenizer");
+      "export", "Write a checkpoint's model in Hugging Face's layout, with its tokenizer");
   exported->add_option("checkpoint", command.from, "Run folder or checkpoint")->required();
   exported->add_option("folder", command.to, "The folder to write")->required();
   exported->add_option("--dtype", command.dtype, "fp32, bf16 or fp16")

@@ -143,8 +143,8 @@ class Tests(unittest.TestCase):
 
     def test_label_budgets(self):
         log = "Label Time Summary:\nunit    =  {} sec*proc (3 tests)\n"
-        self.assertEqual(budgets.over_budget(log.format("39.9")), [])
-        self.assertEqual(len(budgets.over_budget(log.format("40.1"))), 1)
+        self.assertEqual(budgets.over_budget(log.format("19.9")), [])
+        self.assertEqual(len(budgets.over_budget(log.format("20.1"))), 1)
         self.assertEqual(len(budgets.over_budget("odd    =  1.0 sec*proc (3 tests)\n")), 1)
 
     def test_counts(self):
