@@ -1,6 +1,5 @@
-// run_agent(): a host agent as a process.
+// start_agent(): a host agent as a process.
 
-#include <atomic>
 #include <future>
 
 #include "actor_runtime.hpp"
@@ -10,36 +9,67 @@
 
 namespace holmes::actors {
 
-int run_agent(const AgentOptions& options) {
-  const auto& invitation = options.invitation;
-  ActorRuntime runtime;
-  transport::EventLoop loop;
-  auto environment = make_socket_environment(loop, options.log);
-  std::promise<AgentEnd> ended;
-  std::unique_ptr<HostAgent> agent;
-  loop.start();
-  loop.post([&] {
-    agent = std::make_unique<HostAgent>(
-        runtime.system(), options.log.named("agent"), invitation.host, invitation.job, *environment,
-        [&ended](AgentEnd end) { ended.set_value(std::move(end)); });
-    agent->start();
-    agent->join({invitation.coordinator});
-  });
-  const AgentEnd end = ended.get_future().get();
+namespace {
 
-  std::promise<void> cleared;
-  loop.post([&] {
-    agent.reset();
-    cleared.set_value();
-  });
-  cleared.get_future().wait();
-  loop.stop();
-  loop.join();
-  if (end.failed)
-    options.log.error(end.reason);
-  else
-    options.log.info(end.reason);
-  return end.failed ? 1 : 0;
+class AgentProcess final : public Agent {
+ public:
+  explicit AgentProcess(AgentOptions options)
+      : options_(std::move(options)),
+        environment_(make_socket_environment(loop_, options_.log)),
+        end_(ended_.get_future()) {
+    const auto& invitation = options_.invitation;
+    loop_.start();
+    on_loop([&] {
+      agent_ = std::make_unique<HostAgent>(
+          runtime_.system(), options_.log.named("agent"), invitation.host, invitation.job,
+          *environment_, [this](AgentEnd end) { ended_.set_value(std::move(end)); });
+      agent_->start();
+      handle_ = agent_->handle();
+      agent_->join({invitation.coordinator});
+    });
+  }
+
+  ~AgentProcess() override {
+    on_loop([this] { agent_.reset(); });
+    loop_.stop();
+    loop_.join();
+  }
+
+  void request_leave() override { caf::anon_send(handle_, LeaveAsked{}); }
+
+  int wait() override {
+    const AgentEnd end = end_.get();
+    if (end.failed)
+      options_.log.error(end.reason);
+    else
+      options_.log.info(end.reason);
+    return end.failed ? 1 : 0;
+  }
+
+ private:
+  void on_loop(const std::function<void()>& task) {
+    std::promise<void> done;
+    loop_.post([&] {
+      task();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+
+  const AgentOptions options_;
+  ActorRuntime runtime_;
+  transport::EventLoop loop_;
+  std::unique_ptr<HostEnvironment> environment_;
+  std::unique_ptr<HostAgent> agent_;
+  caf::actor handle_;
+  std::promise<AgentEnd> ended_;
+  std::future<AgentEnd> end_;
+};
+
+}  // namespace
+
+std::unique_ptr<Agent> start_agent(AgentOptions options) {
+  return std::make_unique<AgentProcess>(std::move(options));
 }
 
 }  // namespace holmes::actors

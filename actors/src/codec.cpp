@@ -177,6 +177,10 @@ void write(const AgentStop& stop, Builder out) {
   to.setGeneration(stop.generation.value());
 }
 
+void write(const LeaveRequest&, Builder out) {
+  out.setLeaveRequest();
+}
+
 void write(const Vote& vote, Builder out) {
   auto to = out.initVote();
   to.setGeneration(vote.generation.value());
@@ -351,6 +355,8 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
       return ControlMessage(read_vote(in.getVote()));
     case Which::COMMIT:
       return ControlMessage(read_commit(in.getCommit()));
+    case Which::LEAVE_REQUEST:
+      return ControlMessage(LeaveRequest{});
   }
   return Error(ErrorCode::kCorrupt, "control message of a kind that this version does not know");
 }

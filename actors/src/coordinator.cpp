@@ -75,21 +75,10 @@ Result<std::string> Coordinator::listen(const transport::Endpoint& at) {
 void Coordinator::accepted(std::shared_ptr<transport::Connection> connection) {
   const HostId host = connection->peer().host;
   if (leaving()) return connection->close();  // it was on its way when the job ended
-  if (host.index() >= agents_.size() || agents_[host.index()].connection != nullptr ||
-      phase_ != Phase::kJoining) {
-    log().warning("an agent that says it is host " + std::to_string(host.value()) +
-                  " was turned away: no such host, or it is here already");
-    connection->close();
-    return;
-  }
-  auto& agent = agents_[host.index()];
-  agent.connection = std::move(connection);
-  agent.last_heard = clock().now();
-  agent.connection->on_control(
-      guarded([this, host](const Buffer& bytes) { from_agent(host, bytes); }));
-  agent.connection->on_closed(
-      guarded([this, host](const Error& error) { connection_lost(host, error); }));
-  tell(host, Welcome{epoch_, to_toml(spec_.job), to_toml(spec_.job.cluster), spec_.data_hash});
+  if (may_come(host)) return greet(host, std::move(connection));
+  log().warning("an agent that says it is host " + std::to_string(host.value()) +
+                " was turned away: no such host, or it is here already");
+  connection->close();
 }
 
 void Coordinator::from_agent(HostId host, const Buffer& bytes) {
@@ -103,7 +92,8 @@ void Coordinator::from_agent(HostId host, const Buffer& bytes) {
         if constexpr (std::is_same_v<T, Join> || std::is_same_v<T, AgentReady> ||
                       std::is_same_v<T, AgentQuiet> || std::is_same_v<T, StepReport> ||
                       std::is_same_v<T, ValidationReport> || std::is_same_v<T, SaveReport> ||
-                      std::is_same_v<T, Heartbeat> || std::is_same_v<T, FailureReport>)
+                      std::is_same_v<T, Heartbeat> || std::is_same_v<T, FailureReport> ||
+                      std::is_same_v<T, LeaveRequest>)
           on(host, value);
         else
           log().warning(name(host) + " sent a message that only a coordinator may send");
@@ -113,12 +103,14 @@ void Coordinator::from_agent(HostId host, const Buffer& bytes) {
 
 void Coordinator::on(HostId host, const Join& join) {
   auto& agent = agents_[host.index()];
-  if (phase_ != Phase::kJoining || agent.joined) return;
+  if (agent.joined) return;
   if (join.host != host) return refuse(host, "a join in the name of another host");
   agent.joined = true;
   agent.nics = join.nics;
   log().info("host " + name(host) + " joined");
-  if (!all(&Agent::joined)) return;
+  if (phase_ != Phase::kJoining) return change_members();
+  agent.member = true;
+  if (!std::all_of(agents_.begin(), agents_.end(), [](const Agent& a) { return a.member; })) return;
   generation_ = Generation(generation_.value() + 1);
   prepare({{}, {}, begun_.step, {}, {}, begun_.folder});
 }
@@ -131,17 +123,18 @@ void Coordinator::prepare(Prepare order) {
   order.plan = plan_;
   first_step_ = order.first_step;
   for (const auto& agent : agents_)
-    if (!agent.gone)
+    if (agent.member && !agent.gone)
       order.addresses.insert(order.addresses.end(), agent.nics.begin(), agent.nics.end());
   set_deadline(spec_.prepare_deadline, [this] {
     for (std::uint32_t host = 0; host < agents_.size(); ++host)
-      if (!agents_[host].gone && !agents_[host].ready)
+      if (agents_[host].member && !agents_[host].gone && !agents_[host].ready)
         return lose(HostId(host), "preparing",
                     Error(ErrorCode::kTimeout, "it was not ready in time"));
   });
   const auto& cluster = spec_.job.cluster;
   const auto transfers = std::exchange(order.transfers, {});
   for (std::uint32_t host = 0; host < agents_.size(); ++host) {
+    if (!agents_[host].member) continue;
     auto own = order;
     for (const auto& transfer : transfers)
       if (cluster.host_of(transfer.source) == HostId(host) ||
@@ -157,19 +150,21 @@ void Coordinator::on(HostId host, const AgentReady& ready) {
   if (!all(&Agent::ready)) return;
   phase_ = Phase::kTraining;
   executor().cancel(deadline_);
-  if (recovery_) recovery_->report.move = recovery_phase();
+  if (regrouping_) regrouping_->report.move = phase_duration();
   last_step_at_ = moved_ = clock().now();
   resources_.on_event(PlanInForce{generation_, first_step_, plan_});
-  tell_all(AgentGo{epoch_, generation_});
-  if (stop_requested_ && !stopped_after_) tell_all(AgentStop{epoch_, generation_});
-  if (recovery_ && (stopped_after_ || first_step_.value() == spec_.job.train.steps)) recovered();
+  tell_members(AgentGo{epoch_, generation_});
+  dismiss_leavers();
+  if (stop_requested_ && !stopped_after_) tell_members(AgentStop{epoch_, generation_});
+  if (regrouping_ && (stopped_after_ || first_step_.value() == spec_.job.train.steps)) regrouped();
   end_when_done();
 }
 
 void Coordinator::on(HostId, const StepReport& report) {
   if (phase_ != Phase::kTraining || report.generation != generation_) return;
   committed({report.step, report.gradient_norm, report.loss, report.stop});
-  if (recovery_) recovered();
+  if (regrouping_) regrouped();
+  change_members();
 }
 
 void Coordinator::committed(const CommittedStep& step) {
@@ -253,7 +248,10 @@ void Coordinator::on(HostId host, const Heartbeat& heartbeat) {
 /// What an agent cannot mend. A lost link may mean that the peer is gone: then its own connection
 /// says so within a moment, and it is the one to be named.
 void Coordinator::on(HostId host, const FailureReport& report) {
-  if (leaving() || report.generation != generation_) return;
+  if (leaving()) return;
+  if (!agents_[host.index()].member && phase_ != Phase::kJoining)
+    return lose(host, "joining", report.error);
+  if (report.generation != generation_) return;
   if (!report.has_peer || report.peer.index() >= agents_.size()) {
     auto what =
         incident(name(host), report.operation.empty() ? running_operation() : report.operation,
@@ -310,12 +308,15 @@ void Coordinator::connection_lost(HostId host, const Error& error) {
 }
 
 void Coordinator::exited(const AgentExited& exited) {
+  const auto& agent = agents_[exited.host.index()];
+  if (agent.life > 0 && !agent.member && !agent.gone && phase_ != Phase::kJoining)
+    return;  // the agent before the one that is on its way
   const bool known = std::exchange(agents_[exited.host.index()].gone, true);
   if (leaving()) return left();
   if (!known)
     lose(exited.host, running_operation(),
          Error(ErrorCode::kClosed, "its agent ended with " + exited.how + "; see its log"));
-  else
+  else if (exited.failed)
     log().warning("host " + name(exited.host) + ": its agent ended with " + exited.how +
                   "; see its log");
 }
@@ -379,8 +380,8 @@ void Coordinator::stop_requested() {
   if (stop_requested_) return;
   stop_requested_ = true;
   if (phase_ == Phase::kTraining)
-    tell_all(AgentStop{epoch_, generation_});
-  else if (!leaving() && !recovery_)
+    tell_members(AgentStop{epoch_, generation_});
+  else if (!leaving() && !regrouping_)
     end(Outcome::kInterrupted);  // nothing has been trained that would have to be saved
 }
 
@@ -400,7 +401,7 @@ void Coordinator::end(Outcome outcome) {
   phase_ = Phase::kEnding;
   generation_ = Generation(generation_.value() + 1);
   for (auto& agent : agents_) agent.quiet = false;
-  tell_all(Announce{epoch_, generation_});
+  tell_members(Announce{epoch_, generation_});
   set_deadline(spec_.quiet_deadline, [this] {
     for (auto& agent : agents_) agent.quiet = true;
     dismiss_when_quiet();
@@ -422,7 +423,7 @@ void Coordinator::on(HostId host, const AgentQuiet& quiet) {
 void Coordinator::dismiss_when_quiet() {
   if (phase_ != Phase::kEnding) return;
   for (const auto& agent : agents_)
-    if (!agent.gone && agent.connection && !agent.quiet) return;
+    if (agent.member && !agent.gone && agent.connection && !agent.quiet) return;
   generation_ = Generation(generation_.value() + 1);
   Prepare nothing;
   nothing.epoch = epoch_;
@@ -458,6 +459,11 @@ void Coordinator::tell_all(const ControlMessage& message) {
   for (std::uint32_t host = 0; host < agents_.size(); ++host) tell(HostId(host), message);
 }
 
+void Coordinator::tell_members(const ControlMessage& message) {
+  for (std::uint32_t host = 0; host < agents_.size(); ++host)
+    if (agents_[host].member) tell(HostId(host), message);
+}
+
 void Coordinator::set_deadline(Duration delay, std::function<void()> expired) {
   executor().cancel(deadline_);
   deadline_ = executor().post_after(delay, guarded(std::move(expired)));
@@ -465,7 +471,9 @@ void Coordinator::set_deadline(Duration delay, std::function<void()> expired) {
 
 bool Coordinator::all(bool Agent::*flag) const {
   return std::all_of(agents_.begin(), agents_.end(),
-                     [flag](const Agent& agent) { return agent.gone || agent.*flag; });
+                     [flag](const Agent& agent) {
+                       return !agent.member || agent.gone || agent.*flag;
+                     });
 }
 
 std::string Coordinator::name(HostId host) const {

@@ -8,7 +8,8 @@
 //                  +- agreeing <+   a host is lost (from preparing, too)
 //
 // Whatever ends a generation goes one way: announce g+1, wait until every member that is left is
-// quiet, then prepare the next plan; an empty plan stops the job. What members hold when they are
+// quiet, then prepare the next plan; an empty plan stops the job. Hosts that come, or ask to leave,
+// wait for a step of the generation in force: one change at a time, and each makes progress. What members hold when they are
 // quiet decides which step the job goes on from (resumption.hpp). Every wait for a host has a
 // deadline; how long a step may take is not known, so a job in which nothing moves is only warned
 // of.
@@ -67,6 +68,7 @@ struct AgentStarted {
 struct AgentExited {
   HostId host;
   std::string how;  ///< "exit code 1", "signal 9 (Killed)"
+  bool failed = true;
 };
 
 class Coordinator final : public ExecutorActor {
@@ -85,13 +87,16 @@ class Coordinator final : public ExecutorActor {
   enum class Phase : std::uint8_t { kJoining, kPreparing, kTraining, kAgreeing, kEnding, kOver };
   struct Agent {
     std::shared_ptr<transport::Connection> connection;
+    std::uint64_t life = 0;  ///< Which agent of this host it is.
     std::vector<NicAddress> nics;
     std::map<NicId, Heartbeat::Nic> traffic;
     TimePoint last_heard;
     bool joined = false;
+    bool member = false;   ///< Generations count on it.
+    bool leaving = false;  ///< It has asked to leave.
     bool ready = false;
     bool quiet = false;
-    bool gone = false;
+    bool gone = false;  ///< Another agent of this host may come.
     AgentQuiet report;  ///< Of the generation that ended last.
   };
 
@@ -104,9 +109,9 @@ class Coordinator final : public ExecutorActor {
     std::optional<HostId> host;  ///< Empty: a link, and neither of its ends.
     Incident incident;
   };
-  /// From the loss of a host to the first step without it.
-  struct Recovery {
-    Recovered report;
+  /// From a change of members to the first step after it.
+  struct Regrouping {
+    Regrouped report;
     TimePoint reached;  ///< When the phase before this one was over.
   };
   /// Where the state can be loaded from.
@@ -126,12 +131,23 @@ class Coordinator final : public ExecutorActor {
   void on(HostId host, const SaveReport& report);
   void on(HostId host, const Heartbeat& heartbeat);
   void on(HostId host, const FailureReport& report);
+  void on(HostId host, const LeaveRequest& request);
   bool is_sound(HostId host, const AgentQuiet& quiet) const;
   void connection_lost(HostId host, const Error& error);
   void exited(const AgentExited& exited);
   void left();
   void tell(HostId host, const ControlMessage& message);
   void tell_all(const ControlMessage& message);
+  void tell_members(const ControlMessage& message);
+
+  // Hosts that come and leave (coordinator_members.cpp).
+  bool may_come(HostId host) const;
+  void greet(HostId host, std::shared_ptr<transport::Connection> connection);
+  void change_members();
+  bool may_change_members() const;
+  void keep_leavers(const Error& why);
+  void dismiss_leavers();
+  void dismiss(HostId host);
 
   // The job.
   void prepare(Prepare order);
@@ -147,13 +163,15 @@ class Coordinator final : public ExecutorActor {
   void lose(HostId host, Incident incident);
   void links_lost();
   void recover(Incident incident);
+  void regroup();
   void resume();
+  std::vector<bool> hosts_to_plan_for() const;
   std::optional<Prepare> resume_with(const Resumption& resumption,
                                      const std::vector<HeldState>& held);
   bool go_back(Step from);
   bool save_is_due(Step step) const;
-  Duration recovery_phase();
-  void recovered();
+  Duration phase_duration();
+  void regrouped();
 
   void end(Outcome outcome);
   void dismiss_when_quiet();
@@ -183,10 +201,11 @@ class Coordinator final : public ExecutorActor {
   std::optional<Step> publishing_;            // what the disk is at
   std::optional<CommittedStep> last_commit_;  // since begun_
   std::shared_ptr<const std::vector<LayerTable>> table_;
-  std::optional<Recovery> recovery_;
+  std::optional<Regrouping> regrouping_;
   int relinks_ = 0;  // generations without a commit that began since links were lost
   std::optional<Step> last_committed_;
-  Step first_step_;  // of this generation
+  Step first_step_;          // of this generation
+  std::uint64_t lives_ = 0;  // agents that have been accepted
   TimePoint last_step_at_;
   bool stop_requested_ = false;
   std::optional<Step> stopped_after_;  // the step that the members committed as their last

@@ -1,5 +1,5 @@
-// A host is lost: the others agree on where to go on from, get a plan without it, move state to
-// where it is needed, and train.
+// The members change: those that are there now agree on where to go on from, get a plan, move state
+// to where it is needed, and train.
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ std::size_t bytes_between_hosts(const std::vector<StateTransfer>& transfers,
 bool Coordinator::can_go_on() const {
   return spec_.job.resilience.on_loss == OnLoss::kContinue && phase_ != Phase::kJoining &&
          !leaving() && std::any_of(agents_.begin(), agents_.end(), [](const Agent& agent) {
-           return !agent.gone;
+           return agent.member && !agent.gone;
          });
 }
 
@@ -37,11 +37,16 @@ void Coordinator::lose(HostId host, Incident incident) {
   auto& agent = agents_[host.index()];
   agent.gone = true;
   if (agent.connection) agent.connection->close();
+  if (!agent.member && phase_ != Phase::kJoining)
+    return log().warning("host " + name(host) + " cannot take part: " + incident.cause.message());
   if (!can_go_on()) return fail(std::move(incident));
   const Duration silent = clock().now() - agent.last_heard;
-  if (!recovery_) recovery_ = Recovery{{}, clock().now()};
-  if (recovery_->report.hosts.empty()) recovery_->report.silent = silent;
-  recovery_->report.hosts.push_back(name(host));
+  if (!regrouping_) regrouping_ = Regrouping{{}, clock().now()};
+  auto& report = regrouping_->report;
+  if (report.lost.empty()) report.silent = silent;
+  report.lost.push_back(name(host));
+  std::erase(report.joined, name(host));
+  std::erase(report.left, name(host));
   recover(std::move(incident));
 }
 
@@ -52,14 +57,18 @@ void Coordinator::links_lost() {
   auto [host, incident] = blame();
   if (host) return lose(*host, std::move(incident));
   if (!can_go_on() || ++relinks_ > kRelinksMax) return fail(std::move(incident));
-  if (!recovery_) recovery_ = Recovery{{}, clock().now()};
+  if (!regrouping_) regrouping_ = Regrouping{{}, clock().now()};
   recover(std::move(incident));
 }
 
-/// Announces the next generation. Another loss before it has begun comes here again.
 void Coordinator::recover(Incident incident) {
   incident.goes_on = true;
   resources_.on_event(std::move(incident));
+  regroup();
+}
+
+/// Announces the next generation. A loss before it has begun comes here again.
+void Coordinator::regroup() {
   phase_ = Phase::kAgreeing;
   generation_ = Generation(generation_.value() + 1);
   suspicions_.clear();
@@ -71,11 +80,11 @@ void Coordinator::recover(Incident incident) {
   }
   set_deadline(spec_.agree_deadline, [this] {
     for (std::uint32_t host = 0; host < agents_.size(); ++host)
-      if (!agents_[host].gone && !agents_[host].quiet)
+      if (agents_[host].member && !agents_[host].gone && !agents_[host].quiet)
         return lose(HostId(host), running_operation(),
                     Error(ErrorCode::kTimeout, "it did not stop its work in time"));
   });
-  tell_all(Announce{epoch_, generation_});
+  tell_members(Announce{epoch_, generation_});
 }
 
 /// Nothing comes from a host but what its own devices can hold.
@@ -93,24 +102,32 @@ bool Coordinator::is_sound(HostId host, const AgentQuiet& quiet) const {
 
 /// Everybody that is left is quiet, and has said what it holds.
 void Coordinator::resume() {
-  recovery_->report.agree += recovery_phase();
+  regrouping_->report.agree += phase_duration();
   std::vector<HeldState> held;
   std::vector<CommittedStep> seen;
-  std::vector<bool> is_left;
   for (const auto& agent : agents_) {
-    is_left.push_back(!agent.gone);
     held.insert(held.end(), agent.report.held.begin(), agent.report.held.end());
     seen.insert(seen.end(), agent.report.commits.begin(), agent.report.commits.end());
   }
   const auto resumption = resume_from(begun_.step, last_commit_, seen, held);
   for (const auto& step : resumption.unheard) committed(step);
-  auto plan = plan_for(spec_.job, plan_.job, is_left);
-  recovery_->report.plan += recovery_phase();
+  auto plan = plan_for(spec_.job, plan_.job, hosts_to_plan_for());
+  if (!plan) {
+    keep_leavers(plan.error());  // they are needed after all
+    plan = plan_for(spec_.job, plan_.job, hosts_to_plan_for());
+  }
+  regrouping_->report.plan += phase_duration();
   if (!plan) return fail(incident("", "planning for the hosts that are left", plan.error()));
   plan_ = *std::move(plan);
   std::erase_if(held,
                 [&](const HeldState& state) { return !is_usable(state, resumption.first_step); });
   if (auto order = resume_with(resumption, held)) prepare(*std::move(order));
+}
+
+std::vector<bool> Coordinator::hosts_to_plan_for() const {
+  std::vector<bool> hosts;
+  for (const auto& agent : agents_) hosts.push_back(agent.member && !agent.gone && !agent.leaving);
+  return hosts;
 }
 
 /// The order to go on; empty when the job has failed.
@@ -123,17 +140,17 @@ std::optional<Prepare> Coordinator::resume_with(const Resumption& resumption,
     const auto keepers = keepers_of(plan_, spec_.job);
     auto transfers = state_transfers({plan_, keepers, cluster, spec_.job.model, *table_, held});
     if (transfers) {
-      recovery_->report.moved = bytes_between_hosts(*transfers, cluster);
+      regrouping_->report.moved = bytes_between_hosts(*transfers, cluster);
       order.transfers = *std::move(transfers);
       order.settle_norm = resumption.settle_norm;
       order.stop = stopped_after_.has_value();
       order.save = save_is_due(order.first_step);
-      recovery_->report.first_step = order.first_step;
+      regrouping_->report.first_step = order.first_step;
       return order;
     }
     if (!go_back(order.first_step)) return std::nullopt;
   }
-  order.first_step = recovery_->report.first_step = begun_.step;
+  order.first_step = regrouping_->report.first_step = begun_.step;
   order.checkpoint = begun_.folder;
   return order;
 }
@@ -148,7 +165,7 @@ bool Coordinator::go_back(Step from) {
                         "lost, and no checkpoint has been saved; set run.checkpoint_every")));
     return false;
   }
-  recovery_->report.steps_lost += from.value() - begun_.step.value();
+  regrouping_->report.steps_lost += from.value() - begun_.step.value();
   last_commit_.reset();
   last_committed_.reset();
   if (begun_.step.value() > 0) last_committed_ = Step(begun_.step.value() - 1);
@@ -167,17 +184,17 @@ bool Coordinator::save_is_due(Step step) const {
 
 /// Time since the phase before was over. Where another loss makes it all begin anew, what was done
 /// until then counts as agreeing.
-Duration Coordinator::recovery_phase() {
-  const TimePoint before = std::exchange(recovery_->reached, clock().now());
-  return recovery_->reached - before;
+Duration Coordinator::phase_duration() {
+  const TimePoint before = std::exchange(regrouping_->reached, clock().now());
+  return regrouping_->reached - before;
 }
 
-void Coordinator::recovered() {
-  auto& report = recovery_->report;
-  report.first = recovery_phase();
+void Coordinator::regrouped() {
+  auto& report = regrouping_->report;
+  report.first = phase_duration();
   report.generation = generation_;
   resources_.on_event(std::move(report));
-  recovery_.reset();
+  regrouping_.reset();
 }
 
 }  // namespace holmes::actors

@@ -18,22 +18,31 @@ std::string to_string(const Incident& incident) {
   return text;
 }
 
-std::string to_string(const Recovered& recovered) {
+std::string to_string(const Regrouped& regrouped) {
   const auto ms = [](Duration time) {
     return std::to_string(time / std::chrono::milliseconds(1)) + " ms";
   };
-  std::string names;
-  for (const auto& host : recovered.hosts) names += (names.empty() ? "" : ", ") + host;
-  std::string text = recovered.hosts.empty()       ? "on with all hosts"
-                     : recovered.hosts.size() == 1 ? "on without host " + names
-                                                   : "on without hosts " + names;
-  text += " from step " + std::to_string(recovered.first_step.value()) + " after " +
-          ms(recovered.agree + recovered.plan + recovered.move + recovered.first) + " (agree " +
-          ms(recovered.agree) + ", plan " + ms(recovered.plan) + ", move state " +
-          ms(recovered.move) + ", first step " + ms(recovered.first) + "; last sign of life " +
-          ms(recovered.silent) + " before that)";
-  if (recovered.steps_lost > 0)
-    text += "; " + std::to_string(recovered.steps_lost) +
+  std::string text;
+  const auto name = [&text](const char* how, const std::vector<std::string>& hosts,
+                            const char* why) {
+    for (std::size_t i = 0; i < hosts.size(); ++i)
+      text += i > 0 ? ", " + hosts[i]
+                    : (text.empty() ? "" : ", ") + std::string(how) +
+                          (hosts.size() == 1 ? " host " : " hosts ") + hosts[i];
+    if (!hosts.empty()) text += why;
+  };
+  name("with", regrouped.joined, "");
+  name("without", regrouped.lost, "");
+  name("without", regrouped.left, ", which left");
+  text = "on " + (text.empty() ? "with all hosts" : text) + " from step " +
+         std::to_string(regrouped.first_step.value()) + " after " +
+         ms(regrouped.agree + regrouped.plan + regrouped.move + regrouped.first) + " (agree " +
+         ms(regrouped.agree) + ", plan " + ms(regrouped.plan) + ", move state " +
+         ms(regrouped.move) + ", first step " + ms(regrouped.first);
+  if (!regrouped.lost.empty()) text += "; last sign of life " + ms(regrouped.silent) + " before that";
+  text += ")";
+  if (regrouped.steps_lost > 0)
+    text += "; " + std::to_string(regrouped.steps_lost) +
             " committed steps are done again from the last checkpoint, since nobody left had all "
             "of the state";
   return text;

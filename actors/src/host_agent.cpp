@@ -57,6 +57,7 @@ caf::behavior HostAgent::make_behavior() {
         tell(SaveReport{saved.generation, saved.step, saved.device, saved.files});
       },
       [this](const Quiet& quiet) { on(quiet); },
+      [this](const LeaveAsked&) { ask_to_leave(); },
   };
 }
 
@@ -240,6 +241,13 @@ void HostAgent::tell(const ControlMessage& message) {
 void HostAgent::report_failure(FailureReport report) {
   log().error(report.operation + (report.operation.empty() ? "" : ": ") + report.error.message());
   tell(report);
+}
+
+void HostAgent::ask_to_leave() {
+  if (std::exchange(leaving_, true)) return;
+  log().info("asked to leave the job");
+  if (coordinator_) return tell(LeaveRequest{});
+  end(true, "told to leave before it had joined a job");
 }
 
 void HostAgent::watch_coordinator() {

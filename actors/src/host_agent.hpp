@@ -5,7 +5,7 @@
 // It passes orders down and reports up; it decides nothing about the job.
 //
 // A generation goes Prepare -> AgentReady -> AgentGo; it ends with Announce -> AgentQuiet. An empty
-// plan ends the job. When the coordinator is gone the agent ends the job too.
+// plan ends the job, or this host's part in it. When the coordinator is gone the agent ends the job too.
 //
 // Between two generations the agent holds what the members of the first have left behind. It sends
 // the parts of it that others need, and lets go of it only when the second one is told to go: until
@@ -91,6 +91,7 @@ class HostAgent final : public ExecutorActor {
   const HeldPiece* find_piece(const StateTransfer& transfer) const;
   void send_piece(const StateTransfer& transfer, const HeldPiece& piece);
   void report_when_quiet();
+  void let_go_of_leavers();
   void leave();
 
   // From own actors and peers.
@@ -100,6 +101,7 @@ class HostAgent final : public ExecutorActor {
   void on(const Quiet& quiet);
   void tell(const ControlMessage& message);
   void report_failure(FailureReport report);
+  void ask_to_leave();
   /// Tells the coordinator, regularly, that this host is alive.
   void beat();
   void watch_coordinator();
@@ -143,6 +145,7 @@ class HostAgent final : public ExecutorActor {
   std::size_t quiet_missing_ = 0;
   bool quiet_ = false;  // and has said so
   Executor::TimerId beat_timer_ = 0;
+  bool leaving_ = false;  // and has asked the coordinator
   bool over_ = false;
 };
 

@@ -187,6 +187,13 @@ void HostAgent::build_stage(Device& device, StageIndex stage, const partition::P
 /// Of two hosts the one with the lower number dials.
 void HostAgent::open_links(const Prepare& prepare) {
   links_needed_.clear();
+  KeepLinks members;
+  for (const auto& at : prepare.addresses) members.peers.push_back(at.host);
+  for (const auto& nic : nics_) caf::anon_send(nic->handle(), members);
+  std::erase_if(links_up_, [&](const auto& link) {
+    return std::find(members.peers.begin(), members.peers.end(), link.second) ==
+           members.peers.end();
+  });
   for (const auto& [peer, pair] : routes_->links()) {
     links_needed_.emplace(pair.own, peer);
     if (host_ > peer || links_up_.contains({pair.own, peer})) continue;
@@ -269,12 +276,20 @@ void HostAgent::send_piece(const StateTransfer& transfer, const HeldPiece& piece
 
 void HostAgent::on(const AgentGo& go) {
   if (go.generation != generation_) return;
+  let_go_of_leavers();
   for (auto& device : devices_) {
     device.left.clear();  // every member has what it needs
     if (!device.stage) continue;
     caf::anon_send(device.replica->handle(), Go{generation_, routes_});
     caf::anon_send(device.stage->handle(), Go{generation_, routes_});
   }
+}
+
+/// A host that has handed its state over, and trains no more, may go: its links are not missed.
+void HostAgent::let_go_of_leavers() {
+  std::set<HostId> training;
+  for (const DeviceId device : routes_->plan().members()) training.insert(cluster_->host_of(device));
+  std::erase_if(links_needed_, [&](const auto& link) { return !training.contains(link.second); });
 }
 
 void HostAgent::on(const Announce& announce) {
@@ -336,7 +351,7 @@ void HostAgent::leave() {
       device.replica.reset();
       device.left.clear();
     }
-  end(false, "the job is over");
+  end(false, leaving_ ? "has left the job, as asked" : "the job is over");
 }
 
 }  // namespace holmes::actors

@@ -190,6 +190,9 @@ struct StopRequested {
   Generation generation;
 };
 
+/// To a HostAgent, from its process: this host is to leave the job.
+struct LeaveAsked {};
+
 // --- Nic and HostAgent ---
 
 struct OpenLink {
@@ -204,6 +207,11 @@ struct LinkLost {
   NicId nic;
   HostId peer;
   Error error{ErrorCode::kInternal, ""};
+};
+/// To a Nic: close the links to hosts that are not among these; they are no members any more. An
+/// agent that comes back to one of them opens links of its own.
+struct KeepLinks {
+  std::vector<HostId> peers;
 };
 /// To a Nic: an encoded message for the agent of another host.
 struct SendControl {
@@ -244,7 +252,9 @@ HOLMES_LOCAL_MESSAGE(Go)
 HOLMES_LOCAL_MESSAGE(Supersede)
 HOLMES_LOCAL_MESSAGE(Quiet)
 HOLMES_LOCAL_MESSAGE(StopRequested)
+HOLMES_LOCAL_MESSAGE(LeaveAsked)
 HOLMES_LOCAL_MESSAGE(OpenLink)
+HOLMES_LOCAL_MESSAGE(KeepLinks)
 HOLMES_LOCAL_MESSAGE(LinkUp)
 HOLMES_LOCAL_MESSAGE(LinkLost)
 HOLMES_LOCAL_MESSAGE(SendControl)

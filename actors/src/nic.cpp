@@ -1,5 +1,7 @@
 #include "nic.hpp"
 
+#include <algorithm>
+
 #include "codec.hpp"
 
 namespace holmes::actors {
@@ -21,6 +23,7 @@ Nic::~Nic() {
 caf::behavior Nic::make_behavior() {
   return {
       [this](const OpenLink& open) { on(open); },
+      [this](const KeepLinks& keep) { on(keep); },
       [this](SendTensor& send) { on(send); },
       [this](ReserveTensor& reserve) { on(reserve); },
       [this](SendControl& send) { on(send); },
@@ -53,6 +56,16 @@ void Nic::on(const OpenLink& open) {
         else
           caf::anon_send(agent_, LinkLost{spec_.self.nic, peer, link.error()});
       }));
+}
+
+void Nic::on(const KeepLinks& keep) {
+  std::vector<HostId> others;
+  for (const auto& [peer, link] : links_)
+    if (std::find(keep.peers.begin(), keep.peers.end(), peer) == keep.peers.end())
+      others.push_back(peer);
+  for (const HostId peer : others)
+    lost(peer, links_.at(peer).connection.get(),
+         Error(ErrorCode::kClosed, "its host is no member any more"));
 }
 
 void Nic::add_link(std::shared_ptr<transport::Connection> link) {

@@ -51,6 +51,7 @@ class Nic final : public ExecutorActor {
   };
 
   void on(const OpenLink& open);
+  void on(const KeepLinks& keep);
   void on(SendTensor& send);
   void on(ReserveTensor& reserve);
   void on(SendControl& send);

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "actor_runtime.hpp"
+#include "agent_restarts.hpp"
 #include "coordinator.hpp"
 #include "file_store.hpp"
 #include "holmes/base/random.hpp"
@@ -58,7 +59,10 @@ class CoordinatorSession final : public Session {
         outcome_(over_.get_future().share()) {}
 
   ~CoordinatorSession() override {
-    on_loop([this] { coordinator_.reset(); });
+    on_loop([this] {
+      restarts_.reset();
+      coordinator_.reset();
+    });
     loop_.stop();
     loop_.join();
     // What a failed save left would keep a full disk full. Nobody may be publishing it any more.
@@ -74,9 +78,10 @@ class CoordinatorSession final : public Session {
       coordinator_ = std::make_unique<Coordinator>(
           runtime_.system(), options_.log.named("coordinator"), spec_,
           CoordinatorResources{*context_, *store_, *disk_, options_.on_event,
-                               [this](Outcome outcome) { over_.set_value(outcome); }});
+                               [this](Outcome outcome) { over(outcome); }});
       coordinator_->start();
       handle_ = coordinator_->handle();
+      restarts_ = std::make_unique<AgentRestarts>(loop_, *disk_, options_.log, restart_options());
       address = coordinator_->listen({"127.0.0.1:" + std::to_string(spec_.job.transport.port)});
     });
     if (!address) return cannot_listen(address.error());
@@ -86,8 +91,7 @@ class CoordinatorSession final : public Session {
 
   Status start_agents() {
     for (std::uint32_t host = 0; host < spec_.job.cluster.hosts.size(); ++host) {
-      HOLMES_TRY_ASSIGN(const int process,
-                        options_.starter->start({HostId(host), spec_.job_name, address_}));
+      HOLMES_TRY_ASSIGN(const int process, start_agent(HostId(host)));
       caf::anon_send(handle_, AgentStarted{HostId(host), process});
     }
     return {};
@@ -95,11 +99,34 @@ class CoordinatorSession final : public Session {
 
   void request_stop() override { caf::anon_send(handle_, StopJob{}); }
   void agent_exited(HostId host, int wait_status) override {
-    caf::anon_send(handle_, AgentExited{host, how_it_ended(wait_status)});
+    caf::anon_send(handle_, AgentExited{host, how_it_ended(wait_status), wait_status != 0});
+    if (wait_status == 0) return;
+    loop_.post([this, host] {
+      if (restarts_) restarts_->failed(host);
+    });
   }
   Outcome wait() override { return outcome_.get(); }
 
  private:
+  Result<int> start_agent(HostId host) {
+    return options_.starter->start({host, spec_.job_name, address_});
+  }
+
+  AgentRestarts::Options restart_options() {
+    AgentRestarts::Options options;
+    options.restarts_max = spec_.job.resilience.restarts;
+    options.start = [this](HostId host) { return start_agent(host); };
+    options.started = [this](HostId host, int process) {
+      caf::anon_send(handle_, AgentStarted{host, process});
+    };
+    return options;
+  }
+
+  void over(Outcome outcome) {
+    restarts_->stop();
+    over_.set_value(outcome);
+  }
+
   bool failed() const {
     return outcome_.wait_for(std::chrono::seconds(0)) == std::future_status::ready &&
            outcome_.get() == Outcome::kFailed;
@@ -131,6 +158,7 @@ class CoordinatorSession final : public Session {
   std::unique_ptr<StateStore> store_;
   std::unique_ptr<transport::Context> context_;
   std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<AgentRestarts> restarts_;
   caf::actor handle_;
   std::string address_;
   std::promise<Outcome> over_;

@@ -37,8 +37,8 @@ Display::Display(Console& console, const Clock& clock, DisplayOptions options)
 void Display::on_event(const actors::Event& event) {
   if (const auto* incident = std::get_if<actors::Incident>(&event))
     console_.log("holmes: " + printable(to_string(*incident)));
-  if (const auto* recovered = std::get_if<actors::Recovered>(&event))
-    console_.log("holmes: " + printable(to_string(*recovered)));
+  if (const auto* regrouped = std::get_if<actors::Regrouped>(&event))
+    console_.log("holmes: " + printable(to_string(*regrouped)));
   if (options_.mode == DisplayMode::kJson) {
     console_.print(event_json(event, options_.cluster));
     return;

@@ -72,9 +72,11 @@ struct ToJson {
     if (event.any_committed) json["last_committed"] = event.last_committed.value();
     return json;
   }
-  Json operator()(const actors::Recovered& event) const {
-    return {{"event", "recovered"},
-            {"hosts", event.hosts},
+  Json operator()(const actors::Regrouped& event) const {
+    return {{"event", "regrouped"},
+            {"lost", event.lost},
+            {"left", event.left},
+            {"joined", event.joined},
             {"generation", event.generation.value()},
             {"first_step", event.first_step.value()},
             {"steps_lost", event.steps_lost},

@@ -116,6 +116,7 @@ class LocalProcesses::Loop {
         spawn({options_.executable, options_.arguments(invitation), options_.log_file(host)});
     if (!pid) return pid;
     children_.push_back({host, *pid, watch_process(*pid)});
+    std::erase_if(started_, [host](const auto& other) { return other.first == host; });
     started_.emplace_back(host, *pid);
     if (options_.on_started) options_.on_started(started_);
     return pid;

@@ -99,7 +99,13 @@ struct Program {
   }
   int operator()(const AgentCommand& command) const {
     ignore_write_signals();
-    return actors::run_agent({command.invitation, Logger(sink, "agent")});
+    block_stop_signals();
+    const auto agent = actors::start_agent({command.invitation, Logger(sink, "agent")});
+    const SignalWatcher signals([&agent](int count) {
+      if (count > 1) ::_exit(kExitFailed);
+      agent->request_leave();
+    });
+    return agent->wait();
   }
 
  private:

@@ -20,7 +20,7 @@ Status MetricsWriter::on_event(const actors::Event& event) {
   } else if (const auto* incident = std::get_if<actors::Incident>(&event)) {
     flush();
     if (incident->goes_on) write(event_json(event, options_.cluster));
-  } else if (std::holds_alternative<actors::Recovered>(event)) {
+  } else if (std::holds_alternative<actors::Regrouped>(event)) {
     write(event_json(event, options_.cluster));
   }
   return check();

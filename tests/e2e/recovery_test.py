@@ -54,8 +54,8 @@ class Recovery(unittest.TestCase):
                 self.assertEqual([row["host"] for row in incidents], [host])
                 self.assertIn(f"host {host} is lost during", errors)
                 self.assertIn("hosts lost      1: " + host, output)
-                for row in job.events("recovered"):
-                    self.assertEqual((row["hosts"], row["steps_lost"]), ([host], 0))
+                for row in job.events("regrouped"):
+                    self.assertEqual((row["lost"], row["steps_lost"]), ([host], 0))
                     print(row["message"])
 
     def test_two_hosts_one_after_the_other(self):

@@ -87,7 +87,7 @@ TEST_F(Metrics, ALostHostAndTheRecoveryAreLinesThatAResumeKeeps) {
     ASSERT_TRUE(writer.on_event(lost_host()));
     ASSERT_TRUE(writer.on_event(plan_from(1)));
     ASSERT_TRUE(writer.on_event(step_finished(1, 2)));
-    ASSERT_TRUE(writer.on_event(recovered()));
+    ASSERT_TRUE(writer.on_event(regrouped()));
     ASSERT_TRUE(writer.on_event(step_finished(2, 1)));
   }
   ASSERT_TRUE(cut_metrics(file(), Step(2)));
@@ -96,7 +96,7 @@ TEST_F(Metrics, ALostHostAndTheRecoveryAreLinesThatAResumeKeeps) {
   EXPECT_EQ(found[1]["event"], "incident");
   EXPECT_EQ(found[1]["goes_on"], true);
   EXPECT_EQ(found[2]["step"], 1);
-  EXPECT_EQ(found[3]["event"], "recovered");
+  EXPECT_EQ(found[3]["event"], "regrouped");
 }
 
 TEST_F(Metrics, ResumingCutsTheStepsThatAreRunAgain) {
@@ -143,12 +143,12 @@ TEST(EventJson, EveryEventNamesItself) {
   EXPECT_EQ(name(actors::ValidationFinished{Step(1), 2}), "validation_finished");
   EXPECT_EQ(name(actors::CheckpointSaved{Step(1), "x"}), "checkpoint_saved");
   EXPECT_EQ(name(incident()), "incident");
-  EXPECT_EQ(name(recovered()), "recovered");
+  EXPECT_EQ(name(regrouped()), "regrouped");
 }
 
 TEST(EventJson, ARecoveryHasItsPhases) {
-  const auto json = nlohmann::json::parse(event_json(recovered(), two_hosts()));
-  EXPECT_EQ(json["hosts"], nlohmann::json({"b0"}));
+  const auto json = nlohmann::json::parse(event_json(regrouped(), two_hosts()));
+  EXPECT_EQ(json["lost"], nlohmann::json({"b0"}));
   EXPECT_EQ(json["first_step"], 12);
   EXPECT_EQ(json["steps_lost"], 0);
   EXPECT_DOUBLE_EQ(json["agree_s"], 0.002);

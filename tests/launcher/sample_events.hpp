@@ -61,11 +61,19 @@ inline actors::Incident lost_host() {
   return event;
 }
 
-inline actors::Recovered recovered() {
+inline actors::Regrouped regrouped() {
   using std::chrono::milliseconds;
-  return {
-      {"b0"},          Generation(2),    Step(12),          0,   milliseconds(50), milliseconds(2),
-      milliseconds(4), milliseconds(30), milliseconds(100), 4096};
+  actors::Regrouped event;
+  event.lost = {"b0"};
+  event.generation = Generation(2);
+  event.first_step = Step(12);
+  event.silent = milliseconds(50);
+  event.agree = milliseconds(2);
+  event.plan = milliseconds(4);
+  event.move = milliseconds(30);
+  event.first = milliseconds(100);
+  event.moved = 4096;
+  return event;
 }
 
 }  // namespace holmes::launcher

@@ -33,27 +33,6 @@ class Recovery : public testing::SimJobTest {
     }
   }
 
-  static void expect_same(SimWorld& world, const JobConfig& config, const Serial& expected) {
-    const auto outcome = world.run(kLimit);
-    ASSERT_TRUE(outcome) << outcome.error().message();
-    for (const auto& incident : world.events_of<Incident>())
-      EXPECT_TRUE(incident.goes_on) << to_string(incident);
-    ASSERT_EQ(*outcome, Outcome::kFinished);
-    std::vector<double> losses;
-    for (const auto& step : world.events_of<StepFinished>()) {
-      EXPECT_EQ(step.step.value(), losses.size()) << "steps are committed once, in order";
-      losses.push_back(step.loss);
-    }
-    EXPECT_EQ(losses, expected.losses);
-    ASSERT_FALSE(world.events_of<ValidationFinished>().empty());
-    EXPECT_EQ(world.events_of<ValidationFinished>().back().loss, expected.validation);
-    EXPECT_EQ(testing::weights(world, Step(config.train.steps)), expected.weights);
-    for (const auto& [host, end] : world.ends()) {
-      EXPECT_FALSE(end.failed) << end.reason;
-      EXPECT_EQ(world.memory(host).buffers_lent, 0U) << "host " << host.value();
-    }
-  }
-
   /// What a job was at that never trained; empty when it trains.
   static std::string failed_start(SimWorld& world) {
     world.run_until([&] { return !world.passes().empty(); }, kLimit);
@@ -73,7 +52,7 @@ class Recovery : public testing::SimJobTest {
     const auto run = [&] {
       auto world = std::make_unique<SimWorld>(SimJob{config, seed, Step(0), nullptr});
       disturb(*world, kills);
-      expect_same(*world, config, expected);
+      testing::expect_undisturbed(*world, config, expected);
       return world;
     };
     auto first = run();
@@ -96,20 +75,20 @@ class Recovery : public testing::SimJobTest {
 TEST_F(Recovery, AnyHostMayDieAtAnyMomentOfAStep) {
   auto config = job(2, 2);
   const auto expected = testing::serial_run(config);
-  int recovered = 0;
+  int regrouped = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Random random(seed);
     config.run.checkpoint_every = seed % 2;
     const std::vector<Kill> kills{draw(random, 4, 150, seed % 5 == 0)};
     const auto world = twice(config, seed, kills, expected);
     if (HasFailure()) return;
-    for (const auto& event : world->events_of<Recovered>()) {
-      ++recovered;
-      EXPECT_EQ(event.hosts, std::vector{config.cluster.hosts[kills[0].host.index()].name});
+    for (const auto& event : world->events_of<Regrouped>()) {
+      ++regrouped;
+      EXPECT_EQ(event.lost, std::vector{config.cluster.hosts[kills[0].host.index()].name});
       EXPECT_EQ(event.steps_lost, 0U);
     }
   }
-  EXPECT_GT(recovered, 40);
+  EXPECT_GT(regrouped, 40);
 }
 
 // Before all have joined there is no job that could go on: the start fails. From then on it goes
@@ -126,7 +105,7 @@ TEST_F(Recovery, BeforeTheFirstPassTheStartFailsOrTheOthersTrain) {
     const auto failure = failed_start(world);
     if (failure.empty()) {
       ++started;
-      expect_same(world, config, expected);
+      testing::expect_undisturbed(world, config, expected);
     } else {
       ++failed;
       EXPECT_EQ(failure, "joining");
@@ -163,8 +142,8 @@ TEST_F(Recovery, ASecondHostMayDieInTheMiddleOfTheRecoveryFromTheFirst) {
     second.later = std::chrono::microseconds(random.below(seed % 2 == 0 ? 400 : 20000));
     const auto world = twice(config, seed, {first, second}, expected);
     if (HasFailure()) return;
-    for (const auto& event : world->events_of<Recovered>())
-      if (event.hosts.size() == 2) ++together;
+    for (const auto& event : world->events_of<Regrouped>())
+      if (event.lost.size() == 2) ++together;
   }
   EXPECT_GT(together, 5) << "no second loss fell into a recovery";
 }
@@ -203,7 +182,7 @@ TEST_F(Recovery, WithBothCopiesGoneTheJobGoesBackToItsCheckpoint) {
     ASSERT_TRUE(outcome) << outcome.error().message();
     EXPECT_EQ(*outcome, Outcome::kFinished);
     EXPECT_EQ(testing::weights(world, Step(config.train.steps)), expected.weights);
-    ASSERT_EQ(world.events_of<Recovered>().size(), 1U);
+    ASSERT_EQ(world.events_of<Regrouped>().size(), 1U);
     std::map<Step, double> last;
     for (const auto& step : world.events_of<StepFinished>()) last[step.step] = step.loss;
     ASSERT_EQ(last.size(), expected.losses.size());
@@ -233,7 +212,7 @@ TEST_F(Recovery, ABrokenLinkIsOpenedAgainAndNobodyIsLost) {
     SimWorld world({config, seed, Step(0), nullptr});
     ASSERT_TRUE(world.run_until([&] { return world.passes().size() >= 10 * seed; }, kLimit));
     world.network().reset("a0/eth0", "b0/eth0");
-    expect_same(world, config, expected);
+    testing::expect_undisturbed(world, config, expected);
     EXPECT_EQ(world.ends().size(), 4U);
   }
 }

@@ -2,6 +2,8 @@
 
 // What a simulated job must come to, bit for bit: the same job in one thread.
 
+#include <gtest/gtest.h>
+
 #include "sim/sim_world.hpp"
 #include "support/serial_trainer.hpp"
 
@@ -43,6 +45,30 @@ inline std::vector<float> weights(SimWorld& world, Step step) {
     for (const auto& [number, layer] : *model)
       all.insert(all.end(), layer.parameters.begin(), layer.parameters.end());
   return all;
+}
+
+/// The job ends well, with each step committed once and in order, and with the losses, validation
+/// and weights of a run to which nothing happened; agents that are left end well and give back
+/// their memory.
+inline void expect_undisturbed(SimWorld& world, const JobConfig& config, const Serial& expected) {
+  const auto outcome = world.run(std::chrono::minutes(10));
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  for (const auto& incident : world.events_of<Incident>())
+    EXPECT_TRUE(incident.goes_on) << to_string(incident);
+  ASSERT_EQ(*outcome, Outcome::kFinished);
+  std::vector<double> losses;
+  for (const auto& step : world.events_of<StepFinished>()) {
+    EXPECT_EQ(step.step.value(), losses.size()) << "steps are committed once, in order";
+    losses.push_back(step.loss);
+  }
+  EXPECT_EQ(losses, expected.losses);
+  ASSERT_FALSE(world.events_of<ValidationFinished>().empty());
+  EXPECT_EQ(world.events_of<ValidationFinished>().back().loss, expected.validation);
+  EXPECT_EQ(weights(world, Step(config.train.steps)), expected.weights);
+  for (const auto& [host, end] : world.ends()) {
+    EXPECT_FALSE(end.failed) << end.reason;
+    EXPECT_EQ(world.memory(host).buffers_lent, 0U) << "host " << host.value();
+  }
 }
 
 }  // namespace holmes::actors::testing

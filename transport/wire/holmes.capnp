@@ -92,6 +92,7 @@ struct ControlMessage {
     vote @13 :Vote;
     commit @14 :Commit;
     quiet @15 :Quiet;
+    leaveRequest @16 :Void;
   }
 }
 

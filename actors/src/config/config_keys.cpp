@@ -435,6 +435,13 @@ constexpr Key kKeys[] = {
      "",
      "When a host is lost: continue with the others (each host keeps a copy of another one's "
      "optimizer shard in memory), or stop with an error."},
+    {"resilience",
+     "restarts",
+     [](Draft& d) -> Target { return &d.job.resilience.restarts; },
+     {0, 1000000},
+     "",
+     "How often each host's agent is started again after it has failed; the host then comes back "
+     "into the job."},
 };
 
 /// Quoted, and cut when absurdly long.

@@ -16,6 +16,10 @@ std::string nic_name(const partition::Cluster& cluster, HostId host, NicId nic) 
   return of.name + "/" + of.nics.at(nic.index()).name;
 }
 
+std::string control_nic(const partition::Cluster& cluster, HostId host) {
+  return cluster.hosts.at(host.index()).name + "/control";
+}
+
 }  // namespace
 
 /// A compute queue in virtual time: one operator at a time, by priority; the work runs inline at
@@ -73,22 +77,22 @@ class SimWorld::Queue final : public ComputeQueue {
 
 class SimWorld::Host final : public HostEnvironment {
  public:
-  Host(SimWorld& world, HostId id, const std::string& coordinator)
+  Host(SimWorld& world, HostId id)
       : world_(world), id_(id), strand_(world.loop_.make_strand()) {
-    const std::string nic = world.job_.job.cluster.hosts[id.index()].name + "/control";
-    world.network_.add_nic(nic, kControlFabric);
-    control_ = world.network_.make_context(nic, strand_);
+    control_ = world.network_.make_context(control_nic(world.job_.job.cluster, id), strand_);
     agent_ =
         std::make_unique<HostAgent>(world.runtime_.system(), Logger(), id, "sim", *this,
                                     [this](AgentEnd end) { world_.ends_[id_] = std::move(end); });
     agent_->start();
-    agent_->join({coordinator});
+    agent_->join({world.coordinator_address_});
   }
 
   void kill() {
     for (auto* strand : member_strands_) world_.loop_.retire(*strand);
     world_.loop_.retire(strand_);
   }
+
+  void leave() { caf::anon_send(agent_->handle(), LeaveAsked{}); }
 
   BufferPool::Stats memory() const { return agent_->memory(); }
 
@@ -169,12 +173,14 @@ SimWorld::SimWorld(SimJob job)
     network_.add_fabric(fabric.name, fabric.gbit_s, from_seconds(fabric.latency_us * 1e-6));
   network_.add_fabric(kControlFabric, kControlGbitS, kControlLatency);
   network_.add_nic(kCoordinatorNic, kControlFabric);
-  for (std::uint32_t host = 0; host < cluster.hosts.size(); ++host)
+  for (std::uint32_t host = 0; host < cluster.hosts.size(); ++host) {
+    network_.add_nic(control_nic(cluster, HostId(host)), kControlFabric);
     for (std::uint32_t nic = 0; nic < cluster.hosts[host].nics.size(); ++nic) {
       const auto& about = cluster.hosts[host].nics[nic];
       network_.add_nic(nic_name(cluster, HostId(host), NicId(nic)),
                        cluster.fabrics[about.fabric.index()].name, about.gbit_s);
     }
+  }
 
   CoordinatorSpec spec;
   spec.job = job_.job;
@@ -197,8 +203,9 @@ SimWorld::SimWorld(SimJob job)
   coordinator_->start();
   const auto address = coordinator_->listen({kCoordinatorNic});
   HOLMES_ASSERT(address, address.error().message().c_str());
+  coordinator_address_ = *address;
   for (std::uint32_t host = 0; host < cluster.hosts.size(); ++host)
-    hosts_.push_back(std::make_unique<Host>(*this, HostId(host), *address));
+    hosts_.push_back(std::make_unique<Host>(*this, HostId(host)));
 }
 
 SimWorld::~SimWorld() = default;
@@ -222,6 +229,19 @@ BufferPool::Stats SimWorld::memory(HostId host) const {
 
 void SimWorld::request_stop() {
   caf::anon_send(coordinator_->handle(), StopJob{});
+}
+
+void SimWorld::leave(HostId host) {
+  hosts_[host.index()]->leave();
+}
+
+void SimWorld::revive(HostId host) {
+  if (!killed_.contains(host)) kill(host);  // a process that has ended has no sockets
+  killed_.erase(host);
+  ends_.erase(host);
+  network_.revive_host(job_.job.cluster.hosts[host.index()].name);
+  former_hosts_.push_back(std::move(hosts_[host.index()]));
+  hosts_[host.index()] = std::make_unique<Host>(*this, host);
 }
 
 void SimWorld::kill(HostId host, bool silent) {

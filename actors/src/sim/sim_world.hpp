@@ -54,6 +54,10 @@ class SimWorld {
   void request_stop();
   /// The process of a host dies, as by kill -9; `silent`: its machine too, so that nobody is told.
   void kill(HostId host, bool silent = false);
+  /// A new agent of a host that was killed, or has left.
+  void revive(HostId host);
+  /// The host is asked to leave, as by SIGTERM.
+  void leave(HostId host);
   transport::SimNetwork& network() { return network_; }
 
   const std::vector<Event>& events() const { return events_; }
@@ -87,7 +91,9 @@ class SimWorld {
   std::unique_ptr<transport::Context> coordinator_context_;
   std::unique_ptr<Queue> coordinator_disk_;
   std::unique_ptr<Coordinator> coordinator_;
+  std::string coordinator_address_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Host>> former_hosts_;  // what others do with their memory goes on
   std::vector<Event> events_;
   std::vector<PassRecord> passes_;
   std::map<HostId, AgentEnd> ends_;

@@ -130,4 +130,9 @@ void SimNetwork::kill_host(const std::string& host, bool silent) {
     if (nic.host == host) nic.dead = true;
 }
 
+void SimNetwork::revive_host(const std::string& host) {
+  for (auto& nic : state_->nics)
+    if (nic.host == host) nic.dead = false;
+}
+
 }  // namespace holmes::transport

@@ -62,20 +62,23 @@ struct Incident {
   Step last_committed;
   bool any_committed = false;
   Error cause{ErrorCode::kInternal, ""};
-  bool goes_on = false;  ///< The job goes on without the host: Recovered follows.
+  bool goes_on = false;  ///< The job goes on without the host: Regrouped follows.
 };
 /// "host b0 lost during reduce of step 12 (last committed step 11): connection closed by peer".
 std::string to_string(const Incident& incident);
 
-/// The first step after an incident is committed. Durations are the coordinator's; a second host
-/// that is lost before makes it one incident.
-struct Recovered {
-  std::vector<std::string> hosts;  ///< Lost ones, by name.
-  Generation generation;           ///< That the job goes on in.
+/// The first step after a change of members is committed: hosts were lost, came, or left as they
+/// were asked to. Durations are the coordinator's; what changes before that step is one change.
+struct Regrouped {
+  std::vector<std::string> lost;  ///< Hosts by name.
+  std::vector<std::string> left;
+  std::vector<std::string> joined;
+  Generation generation;  ///< That the job goes on in.
   Step first_step;
   std::uint64_t steps_lost = 0;  ///< Committed steps that are done again; none unless the state was
                                  ///< gone and a checkpoint was loaded.
-  Duration silent{};             ///< From the last sign of life to the notice: detection took less.
+  Duration silent{};             ///< From the last sign of life of the first host that was lost to
+                                 ///< the notice: detection took less.
   Duration agree{};              ///< Until every member that is left was quiet.
   Duration plan{};
   Duration move{};        ///< Until every member had its state, memory and links.
@@ -83,9 +86,9 @@ struct Recovered {
   std::size_t moved = 0;  ///< Bytes of state that went from host to host.
 };
 /// "on without host b0 from step 12 after 210 ms (agree 3 ms, ...)".
-std::string to_string(const Recovered& recovered);
+std::string to_string(const Regrouped& regrouped);
 
 using Event = std::variant<HostStarted, PlanInForce, StepFinished, ValidationFinished,
-                           CheckpointSaved, Incident, Recovered>;
+                           CheckpointSaved, Incident, Regrouped>;
 
 }  // namespace holmes::actors

@@ -59,6 +59,7 @@ struct JobConfig {
     std::uint32_t timeout_ms = 3000;  ///< A host that is silent for so long is lost.
     /// Going on takes a second copy of the optimizer's state in memory.
     OnLoss on_loss = OnLoss::kContinue;
+    std::uint32_t restarts = 0;  ///< Of each host's agent, after it has failed.
   } resilience;
 };
 

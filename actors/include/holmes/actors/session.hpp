@@ -65,11 +65,22 @@ class Session {
 /// kInvalidArgument for everything that is wrong with the job before anything starts.
 Result<std::unique_ptr<Session>> start_session(SessionOptions options);
 
+/// A host's part in a job, seen from the process that serves it. Methods from any thread.
+class Agent {
+ public:
+  virtual ~Agent() = default;
+  /// The host hands its state over to the others and leaves; wait() says when. If they cannot do
+  /// without it, the job saves a checkpoint and stops. Idempotent.
+  virtual void request_leave() = 0;
+  /// Blocks until the host's part has ended; returns the process's exit code. Once.
+  virtual int wait() = 0;
+};
+
 struct AgentOptions {
   AgentInvitation invitation;
   Logger log;
 };
-/// Runs a host agent in this process until its job ends; returns the process's exit code.
-int run_agent(const AgentOptions& options);
+/// Runs a host agent in this process.
+std::unique_ptr<Agent> start_agent(AgentOptions options);
 
 }  // namespace holmes::actors

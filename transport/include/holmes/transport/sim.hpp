@@ -111,6 +111,8 @@ class SimNetwork {
   /// The host's process dies: nothing at its ends completes any more, its peers' connections end.
   /// `silent`: the whole machine is gone, and the peers hear nothing.
   void kill_host(const std::string& host, bool silent = false);
+  /// The machine of a host that was killed silently is on again; its processes are new ones.
+  void revive_host(const std::string& host);
 
  private:
   std::shared_ptr<sim::NetworkState> state_;
