@@ -119,10 +119,9 @@ struct AgentStop {
 /// Agent to coordinator: this host is to leave the job; until it is let go it takes part.
 struct LeaveRequest {};
 
-using ControlMessage =
-    std::variant<Join, Welcome, Announce, AgentQuiet, Prepare, AgentReady, AgentGo, StepReport,
-                 ValidationReport, SaveReport, Heartbeat, FailureReport, AgentStop, Vote, Commit,
-                 LeaveRequest>;
+using ControlMessage = std::variant<Join, Welcome, Announce, AgentQuiet, Prepare, AgentReady,
+                                    AgentGo, StepReport, ValidationReport, SaveReport, Heartbeat,
+                                    FailureReport, AgentStop, Vote, Commit, LeaveRequest>;
 
 Buffer encode(const ControlMessage& message);
 /// kCorrupt when the bytes are no control message of this protocol.

@@ -470,10 +470,9 @@ void Coordinator::set_deadline(Duration delay, std::function<void()> expired) {
 }
 
 bool Coordinator::all(bool Agent::*flag) const {
-  return std::all_of(agents_.begin(), agents_.end(),
-                     [flag](const Agent& agent) {
-                       return !agent.member || agent.gone || agent.*flag;
-                     });
+  return std::all_of(agents_.begin(), agents_.end(), [flag](const Agent& agent) {
+    return !agent.member || agent.gone || agent.*flag;
+  });
 }
 
 std::string Coordinator::name(HostId host) const {

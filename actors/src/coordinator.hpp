@@ -9,10 +9,10 @@
 //
 // Whatever ends a generation goes one way: announce g+1, wait until every member that is left is
 // quiet, then prepare the next plan; an empty plan stops the job. Hosts that come, or ask to leave,
-// wait for a step of the generation in force: one change at a time, and each makes progress. What members hold when they are
-// quiet decides which step the job goes on from (resumption.hpp). Every wait for a host has a
-// deadline; how long a step may take is not known, so a job in which nothing moves is only warned
-// of.
+// wait for a step of the generation in force: one change at a time, and each makes progress. What
+// members hold when they are quiet decides which step the job goes on from (resumption.hpp). Every
+// wait for a host has a deadline; how long a step may take is not known, so a job in which nothing
+// moves is only warned of.
 
 #include <functional>
 #include <map>
@@ -148,6 +148,7 @@ class Coordinator final : public ExecutorActor {
   void keep_leavers(const Error& why);
   void dismiss_leavers();
   void dismiss(HostId host);
+  bool trains(HostId host) const;
 
   // The job.
   void prepare(Prepare order);

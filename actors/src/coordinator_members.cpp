@@ -75,7 +75,8 @@ void Coordinator::change_members() {
   regroup();
 }
 
-/// The others cannot train without them: the job ends as if it had been asked to, with a checkpoint.
+/// The others cannot train without them: the job ends as if it had been asked to, with a
+/// checkpoint.
 void Coordinator::keep_leavers(const Error& why) {
   bool any = false;
   for (std::uint32_t host = 0; host < agents_.size(); ++host) {
@@ -88,10 +89,21 @@ void Coordinator::keep_leavers(const Error& why) {
   if (any) stop_requested();
 }
 
-/// Everybody has the state that the leavers had.
+/// Everybody has the state that the leavers had. One that asked only after the plan was made has
+/// its part in it, and waits for the next one.
 void Coordinator::dismiss_leavers() {
-  for (std::uint32_t host = 0; host < agents_.size(); ++host)
-    if (agents_[host].member && agents_[host].leaving && !agents_[host].gone) dismiss(HostId(host));
+  for (std::uint32_t host = 0; host < agents_.size(); ++host) {
+    const auto& agent = agents_[host];
+    if (agent.member && agent.leaving && !agent.gone && !trains(HostId(host)))
+      dismiss(HostId(host));
+  }
+}
+
+bool Coordinator::trains(HostId host) const {
+  const auto members = plan_.members();
+  return std::any_of(members.begin(), members.end(), [&](DeviceId device) {
+    return spec_.job.cluster.host_of(device) == host;
+  });
 }
 
 /// An empty plan for one host. Its end is none of the job's.

@@ -39,7 +39,8 @@ std::string to_string(const Regrouped& regrouped) {
          ms(regrouped.agree + regrouped.plan + regrouped.move + regrouped.first) + " (agree " +
          ms(regrouped.agree) + ", plan " + ms(regrouped.plan) + ", move state " +
          ms(regrouped.move) + ", first step " + ms(regrouped.first);
-  if (!regrouped.lost.empty()) text += "; last sign of life " + ms(regrouped.silent) + " before that";
+  if (!regrouped.lost.empty())
+    text += "; last sign of life " + ms(regrouped.silent) + " before that";
   text += ")";
   if (regrouped.steps_lost > 0)
     text += "; " + std::to_string(regrouped.steps_lost) +

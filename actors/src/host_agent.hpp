@@ -5,7 +5,8 @@
 // It passes orders down and reports up; it decides nothing about the job.
 //
 // A generation goes Prepare -> AgentReady -> AgentGo; it ends with Announce -> AgentQuiet. An empty
-// plan ends the job, or this host's part in it. When the coordinator is gone the agent ends the job too.
+// plan ends the job, or this host's part in it. When the coordinator is gone the agent ends the job
+// too.
 //
 // Between two generations the agent holds what the members of the first have left behind. It sends
 // the parts of it that others need, and lets go of it only when the second one is told to go: until

@@ -288,7 +288,8 @@ void HostAgent::on(const AgentGo& go) {
 /// A host that has handed its state over, and trains no more, may go: its links are not missed.
 void HostAgent::let_go_of_leavers() {
   std::set<HostId> training;
-  for (const DeviceId device : routes_->plan().members()) training.insert(cluster_->host_of(device));
+  for (const DeviceId device : routes_->plan().members())
+    training.insert(cluster_->host_of(device));
   std::erase_if(links_needed_, [&](const auto& link) { return !training.contains(link.second); });
 }
 

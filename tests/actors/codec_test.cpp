@@ -65,6 +65,7 @@ std::vector<ControlMessage> one_of_each() {
            {{30, 31, {0.5, 0.25}}},
            {{MicroBatch(32), 3.5F}}},
       Commit{Generation(33), Step(34), DeviceId(35), 4.5, 5.5, true, true},
+      LeaveRequest{},
   };
 }
 

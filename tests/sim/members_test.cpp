@@ -211,6 +211,29 @@ TEST_F(Members, WhileAnotherHostIsLostNobodyIsForgotten) {
   EXPECT_GT(together, 3) << "no loss fell into the time in which a host left";
 }
 
+TEST_F(Members, HostsMayLeaveOneRightAfterTheOther) {
+  config_.train.steps = 16;  // each change needs some
+  const auto expected = testing::serial_run(config_);
+  std::size_t apart = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    Random random(seed);
+    const auto first = static_cast<std::uint32_t>(random.below(4));
+    const auto passes = 20 + random.below(60);
+    std::vector<Happening> happenings;
+    for (std::uint32_t i = 0; i < 3; ++i)
+      happenings.push_back({Act::kLeave, HostId((first + i) % 4), passes,
+                            std::chrono::microseconds(random.below(3000))});
+    const auto world = twice(seed, happenings, expected);
+    if (HasFailure()) return;
+    EXPECT_TRUE(world->events_of<Incident>().empty());
+    std::size_t left = 0;
+    for (const auto& event : world->events_of<Regrouped>()) left += event.left.size();
+    EXPECT_EQ(left, 3U);
+    apart += world->events_of<Regrouped>().size() - 1;
+  }
+  EXPECT_GT(apart, 10U);
+}
+
 // The machine of an agent that hangs is still a member: another agent of it is turned away.
 TEST_F(Members, AHostThatIsHereDoesNotComeTwice) {
   const auto expected = testing::serial_run(config_);
@@ -226,13 +249,13 @@ TEST_F(Members, AHostThatIsHereDoesNotComeTwice) {
 }
 
 TEST_F(Members, WhenAllAreToLeaveTheJobStopsWithACheckpoint) {
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
+    Random random(seed);
     SimWorld world({config_, seed, Step(0), nullptr});
-    make_happen(world, {{Act::kLeave, HostId(seed % 4), 40, {}},
-                        {Act::kLeave, HostId((seed + 1) % 4), 41, {}},
-                        {Act::kLeave, HostId((seed + 2) % 4), 42, {}},
-                        {Act::kLeave, HostId((seed + 3) % 4), 43, {}}});
+    for (std::uint32_t i = 0; i < 4; ++i)
+      make_happen(world, {{Act::kLeave, HostId((seed + i) % 4), 40,
+                           std::chrono::microseconds(random.below(3000))}});
     const auto outcome = world.run(kLimit);
     ASSERT_TRUE(outcome) << outcome.error().message();
     EXPECT_EQ(*outcome, Outcome::kInterrupted);

@@ -77,8 +77,7 @@ class SimWorld::Queue final : public ComputeQueue {
 
 class SimWorld::Host final : public HostEnvironment {
  public:
-  Host(SimWorld& world, HostId id)
-      : world_(world), id_(id), strand_(world.loop_.make_strand()) {
+  Host(SimWorld& world, HostId id) : world_(world), id_(id), strand_(world.loop_.make_strand()) {
     control_ = world.network_.make_context(control_nic(world.job_.job.cluster, id), strand_);
     agent_ =
         std::make_unique<HostAgent>(world.runtime_.system(), Logger(), id, "sim", *this,
