@@ -101,9 +101,8 @@ void Coordinator::dismiss_leavers() {
 
 bool Coordinator::trains(HostId host) const {
   const auto members = plan_.members();
-  return std::any_of(members.begin(), members.end(), [&](DeviceId device) {
-    return spec_.job.cluster.host_of(device) == host;
-  });
+  return std::any_of(members.begin(), members.end(),
+                     [&](DeviceId device) { return spec_.job.cluster.host_of(device) == host; });
 }
 
 /// An empty plan for one host. Its end is none of the job's.

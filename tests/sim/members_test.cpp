@@ -2,7 +2,6 @@
 // others are lost, and it ends with the weights of an undisturbed run bit for bit. Method: what
 // happens is drawn from the seed, in SimWorld; losses, validation and weights are compared with
 // those of a serial run, and each seed is run twice.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/serial_run.hpp"
@@ -11,7 +10,6 @@
 namespace holmes::actors {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::kLimit;
 using testing::Serial;
 
