@@ -21,11 +21,11 @@ class AgentProcess final : public Agent {
     loop_.start();
     on_loop([&] {
       agent_ = std::make_unique<HostAgent>(
-          runtime_.system(), options_.log.named("agent"), invitation.host, invitation.job,
+          runtime_.system(), options_.log.named("agent"), invitation.host_name, invitation.job,
           *environment_, [this](AgentEnd end) { ended_.set_value(std::move(end)); });
       agent_->start();
       handle_ = agent_->handle();
-      agent_->join({invitation.coordinator});
+      agent_->join({invitation.coordinator}, options_.patience);
     });
   }
 

@@ -50,6 +50,7 @@ void write(const Welcome& welcome, Builder out) {
   to.setJobToml(welcome.job_toml);
   to.setClusterToml(welcome.cluster_toml);
   to.setDataHash(welcome.data_hash);
+  to.setHost(welcome.host.value());
 }
 
 void write(const Announce& announce, Builder out) {
@@ -179,6 +180,10 @@ void write(const AgentStop& stop, Builder out) {
 
 void write(const LeaveRequest&, Builder out) {
   out.setLeaveRequest();
+}
+
+void write(const TurnedAway& turned_away, Builder out) {
+  out.setTurnedAway(turned_away.reason);
 }
 
 void write(const Vote& vote, Builder out) {
@@ -315,7 +320,8 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
     case Which::WELCOME:
       return ControlMessage(
           Welcome{Epoch(in.getWelcome().getEpoch()), in.getWelcome().getJobToml().cStr(),
-                  in.getWelcome().getClusterToml().cStr(), in.getWelcome().getDataHash().cStr()});
+                  in.getWelcome().getClusterToml().cStr(), in.getWelcome().getDataHash().cStr(),
+                  HostId(in.getWelcome().getHost())});
     case Which::ANNOUNCE:
       return ControlMessage(Announce{Epoch(in.getAnnounce().getEpoch()),
                                      Generation(in.getAnnounce().getGeneration())});
@@ -357,6 +363,8 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
       return ControlMessage(read_commit(in.getCommit()));
     case Which::LEAVE_REQUEST:
       return ControlMessage(LeaveRequest{});
+    case Which::TURNED_AWAY:
+      return ControlMessage(TurnedAway{in.getTurnedAway().cStr()});
   }
   return Error(ErrorCode::kCorrupt, "control message of a kind that this version does not know");
 }

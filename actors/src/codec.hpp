@@ -37,6 +37,11 @@ struct Welcome {
   std::string job_toml;
   std::string cluster_toml;
   std::string data_hash;
+  HostId host;  ///< Number of the agent's host in the cluster.
+};
+/// Coordinator to agent: why it cannot take part.
+struct TurnedAway {
+  std::string reason;
 };
 /// Coordinator to agents: a new generation begins; stop the old one.
 struct Announce {
@@ -119,9 +124,10 @@ struct AgentStop {
 /// Agent to coordinator: this host is to leave the job; until it is let go it takes part.
 struct LeaveRequest {};
 
-using ControlMessage = std::variant<Join, Welcome, Announce, AgentQuiet, Prepare, AgentReady,
-                                    AgentGo, StepReport, ValidationReport, SaveReport, Heartbeat,
-                                    FailureReport, AgentStop, Vote, Commit, LeaveRequest>;
+using ControlMessage =
+    std::variant<Join, Welcome, Announce, AgentQuiet, Prepare, AgentReady, AgentGo, StepReport,
+                 ValidationReport, SaveReport, Heartbeat, FailureReport, AgentStop, Vote, Commit,
+                 LeaveRequest, TurnedAway>;
 
 Buffer encode(const ControlMessage& message);
 /// kCorrupt when the bytes are no control message of this protocol.

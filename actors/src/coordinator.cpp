@@ -12,9 +12,10 @@ constexpr Duration kSuspicion = std::chrono::milliseconds(750);
 /// A step or a save that takes longer is worth a word.
 constexpr Duration kStuck = std::chrono::seconds(60);
 constexpr std::size_t kSuspicionsMax = 1024;
+constexpr Duration kTurnAway = std::chrono::seconds(1);
 
 transport::Identity coordinator_identity(const CoordinatorSpec& spec, Epoch epoch) {
-  return {spec.job_name, HostId(0xffffffff), NicId(0xffffffff), epoch};
+  return {spec.job_name, HostId(0xffffffff), NicId(0xffffffff), epoch, ""};
 }
 
 }  // namespace
@@ -73,12 +74,27 @@ Result<std::string> Coordinator::listen(const transport::Endpoint& at) {
 // --- agents ---
 
 void Coordinator::accepted(std::shared_ptr<transport::Connection> connection) {
-  const HostId host = connection->peer().host;
   if (leaving()) return connection->close();  // it was on its way when the job ended
+  const std::string& name = connection->peer().host_name;
+  const auto& hosts = spec_.job.cluster.hosts;
+  const auto at =
+      std::find_if(hosts.begin(), hosts.end(), [&](const auto& host) { return host.name == name; });
+  if (at == hosts.end())
+    return turn_away(std::move(connection), "the job has no host of that name");
+  const HostId host(static_cast<std::uint32_t>(at - hosts.begin()));
   if (may_come(host)) return greet(host, std::move(connection));
-  log().warning("an agent that says it is host " + std::to_string(host.value()) +
-                " was turned away: no such host, or it is here already");
-  connection->close();
+  turn_away(std::move(connection), "another agent serves that host already");
+}
+
+/// It is told why, and has a moment to hear it.
+void Coordinator::turn_away(std::shared_ptr<transport::Connection> connection,
+                            const std::string& reason) {
+  log().warning("an agent that says it is host \"" + connection->peer().host_name +
+                "\" was turned away: " + reason);
+  connection->on_control([](const Buffer&) {});
+  connection->on_closed([](const Error&) {});
+  connection->send_control(BufferView(encode(TurnedAway{reason})), [](const Status&) {});
+  executor().post_after(kTurnAway, [connection] { connection->close(); });
 }
 
 void Coordinator::from_agent(HostId host, const Buffer& bytes) {

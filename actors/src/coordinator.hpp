@@ -122,6 +122,7 @@ class Coordinator final : public ExecutorActor {
 
   // Connections and messages of agents.
   void accepted(std::shared_ptr<transport::Connection> connection);
+  void turn_away(std::shared_ptr<transport::Connection> connection, const std::string& reason);
   void from_agent(HostId host, const Buffer& bytes);
   void on(HostId host, const Join& join);
   void on(HostId host, const AgentReady& ready);

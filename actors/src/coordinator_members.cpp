@@ -10,7 +10,6 @@ namespace holmes::actors {
 
 /// At the start every host is awaited; later only those whose agent is gone.
 bool Coordinator::may_come(HostId host) const {
-  if (host.index() >= agents_.size()) return false;
   const auto& agent = agents_[host.index()];
   return phase_ == Phase::kJoining ? agent.connection == nullptr : agent.gone;
 }
@@ -31,7 +30,8 @@ void Coordinator::greet(HostId host, std::shared_ptr<transport::Connection> conn
   agent.connection->on_closed(guarded([this, host, is_its](const Error& error) {
     if (is_its()) connection_lost(host, error);
   }));
-  tell(host, Welcome{epoch_, to_toml(spec_.job), to_toml(spec_.job.cluster), spec_.data_hash});
+  tell(host,
+       Welcome{epoch_, to_toml(spec_.job), to_toml(spec_.job.cluster), spec_.data_hash, host});
 }
 
 void Coordinator::on(HostId host, const LeaveRequest&) {

@@ -8,6 +8,7 @@ namespace holmes::actors {
 namespace {
 
 constexpr Duration kDialDeadline = std::chrono::seconds(10);
+constexpr Duration kDialAgain = std::chrono::milliseconds(250);
 /// A coordinator that is silent for so long will not come back. It may well be stopped for a while
 /// (a debugger, a terminal): training does not need it.
 constexpr Duration kCoordinatorSilenceMin = std::chrono::seconds(60);
@@ -16,16 +17,17 @@ constexpr Duration kTrafficReportMax = std::chrono::milliseconds(250);
 
 }  // namespace
 
-HostAgent::HostAgent(caf::actor_system& system, Logger log, HostId host, std::string job,
+HostAgent::HostAgent(caf::actor_system& system, Logger log, std::string host, std::string job,
                      HostEnvironment& environment, std::function<void(AgentEnd)> ended)
     : ExecutorActor(system, environment.executor(), std::move(log)),
-      host_(host),
+      host_name_(std::move(host)),
       job_name_(std::move(job)),
       system_(system),
       environment_(environment),
       ended_(std::move(ended)) {}
 
 HostAgent::~HostAgent() {
+  executor().cancel(dial_timer_);
   executor().cancel(beat_timer_);
   if (coordinator_) coordinator_->close();
   for (auto& device : devices_) device.queue.reset();  // joins: no operator runs any more
@@ -63,13 +65,23 @@ caf::behavior HostAgent::make_behavior() {
 
 // --- joining ---
 
-void HostAgent::join(const transport::Endpoint& coordinator) {
-  const transport::Identity self{job_name_, host_, kControlNic, Epoch(0)};
+void HostAgent::join(const transport::Endpoint& coordinator, Duration patience) {
+  dial(coordinator, clock().now() + patience);
+}
+
+void HostAgent::dial(const transport::Endpoint& coordinator, TimePoint until) {
+  const transport::Identity self{job_name_, kNoHost, kControlNic, Epoch(0), host_name_};
   environment_.control_context().connect(
       coordinator, self, kDialDeadline,
-      guarded([this, coordinator](Result<std::shared_ptr<transport::Connection>> made) {
+      guarded([this, coordinator, until](Result<std::shared_ptr<transport::Connection>> made) {
+        if (over_) return;
         if (made) return connected(*std::move(made));
-        end(true, "cannot join the job at " + coordinator.address + ": " + made.error().message());
+        const bool nobody_there = made.error().code() == ErrorCode::kUnavailable;
+        if (!nobody_there || clock().now() >= until)
+          return end(true, "host " + host_name_ + " cannot join the job at " + coordinator.address +
+                               ": " + made.error().message());
+        dial_timer_ = executor().post_after(
+            kDialAgain, guarded([this, coordinator, until] { dial(coordinator, until); }));
       }));
 }
 
@@ -95,6 +107,8 @@ void HostAgent::from_coordinator(const Buffer& bytes) {
                       std::is_same_v<T, AgentGo> || std::is_same_v<T, Announce> ||
                       std::is_same_v<T, AgentStop>) {
           if (is_in_force(value.epoch)) on(value);
+        } else if constexpr (std::is_same_v<T, TurnedAway>) {
+          end(true, "host " + host_name_ + " was turned away: " + value.reason);
         } else if constexpr (!std::is_same_v<T, Heartbeat>)
           log().warning("the coordinator sent a message that is not for agents");
       },
@@ -112,11 +126,13 @@ bool HostAgent::is_in_force(Epoch epoch) {
 
 void HostAgent::on(const Welcome& welcome) {
   if (cluster_ != nullptr) return log().warning("a second welcome was ignored");
+  host_ = welcome.host;
   if (const auto opened = open(welcome); !opened)
     return report_failure({generation_, false, {}, "", "starting", opened.error()});
   Join join{host_, static_cast<std::uint32_t>(::getpid()), {}, ""};
   for (std::uint32_t nic = 0; nic < nics_.size(); ++nic) {
-    auto address = nics_[nic]->listen(environment_.listen_at(*cluster_, host_, NicId(nic)));
+    if (opened_[nic].at.address.empty()) continue;
+    auto address = nics_[nic]->listen(opened_[nic].at);
     if (!address)
       return report_failure({generation_,
                              false,
@@ -167,21 +183,25 @@ Status HostAgent::open(const Welcome& welcome) {
 }
 
 Status HostAgent::open_nics() {
+  const auto count = cluster_->hosts[host_.index()].nics.size();
+  for (std::uint32_t nic = 0; nic < count; ++nic) HOLMES_TRY(open_nic(NicId(nic)));
+  return {};
+}
+
+Status HostAgent::open_nic(NicId nic) {
   const auto& host = cluster_->hosts[host_.index()];
-  for (std::uint32_t nic = 0; nic < host.nics.size(); ++nic) {
-    contexts_.push_back(
-        environment_.open_nic(*cluster_, host_, NicId(nic), job_.transport.emulate));
-    const std::string name = host.name + "/" + host.nics[nic].name;
-    const Duration silence_max = std::chrono::milliseconds(job_.resilience.timeout_ms);
-    NicSpec spec{{job_name_, host_, NicId(nic), Epoch(0)},
-                 name,
-                 kDialDeadline,
-                 std::min(kTrafficReportMax, silence_max / 4),
-                 silence_max};
-    nics_.push_back(std::make_unique<Nic>(system_, log().named("nic " + name), std::move(spec),
-                                          *contexts_.back(), handle()));
-    nics_.back()->start();
-  }
+  HOLMES_TRY_ASSIGN(auto opened, environment_.open_nic(job_, host_, nic));
+  opened_.push_back(std::move(opened));
+  const std::string name = host.name + "/" + host.nics[nic.index()].name;
+  const Duration silence_max = std::chrono::milliseconds(job_.resilience.timeout_ms);
+  NicSpec spec{{job_name_, host_, nic, Epoch(0)},
+               name,
+               kDialDeadline,
+               std::min(kTrafficReportMax, silence_max / 4),
+               silence_max};
+  nics_.push_back(std::make_unique<Nic>(system_, log().named("nic " + name), std::move(spec),
+                                        *opened_.back().context, handle()));
+  nics_.back()->start();
   return {};
 }
 

@@ -29,8 +29,8 @@
 
 namespace holmes::actors {
 
-/// Identity of the coordinator's end of a connection: no host of the cluster.
-constexpr HostId kCoordinatorHost{0xffffffff};
+/// Of either end of the connection between an agent and the coordinator: no number of a host.
+constexpr HostId kNoHost{0xffffffff};
 /// NicId of connections between agents and the coordinator.
 constexpr NicId kControlNic{0xffffffff};
 
@@ -43,12 +43,14 @@ struct AgentEnd {
 class HostAgent final : public ExecutorActor {
  public:
   /// `ended` runs once, on the executor, when the agent has nothing left to do.
-  HostAgent(caf::actor_system& system, Logger log, HostId host, std::string job,
+  /// `host` is its name in the cluster file; its number comes with the welcome.
+  HostAgent(caf::actor_system& system, Logger log, std::string host, std::string job,
             HostEnvironment& environment, std::function<void(AgentEnd)> ended);
   ~HostAgent() override;
 
-  /// Dials the coordinator; on the executor, once, after start().
-  void join(const transport::Endpoint& coordinator);
+  /// Dials the coordinator; on the executor, once, after start(). While nobody listens there it
+  /// dials again, for `patience`.
+  void join(const transport::Endpoint& coordinator, Duration patience = {});
   /// Of its tensors; zeros before it has joined.
   BufferPool::Stats memory() const { return pool_ ? pool_->stats() : BufferPool::Stats{}; }
 
@@ -67,6 +69,7 @@ class HostAgent final : public ExecutorActor {
   };
 
   // From the coordinator. is_in_force() refuses orders of one that has been replaced.
+  void dial(const transport::Endpoint& coordinator, TimePoint until);
   void connected(std::shared_ptr<transport::Connection> coordinator);
   void from_coordinator(const Buffer& bytes);
   bool is_in_force(Epoch epoch);
@@ -77,6 +80,7 @@ class HostAgent final : public ExecutorActor {
   void on(const AgentStop& stop);
   Status open(const Welcome& welcome);
   Status open_nics();
+  Status open_nic(NicId nic);
 
   // A generation (host_agent_generation.cpp).
   void settle_and_build();
@@ -111,7 +115,8 @@ class HostAgent final : public ExecutorActor {
   bool may_send(HostId host, const Commit& commit) const;
   void end(bool failed, std::string reason);
 
-  const HostId host_;
+  const std::string host_name_;
+  HostId host_;  // once it has been welcomed
   const std::string job_name_;
   caf::actor_system& system_;
   HostEnvironment& environment_;
@@ -130,7 +135,7 @@ class HostAgent final : public ExecutorActor {
   std::unique_ptr<StateStore> store_;
   std::unique_ptr<ComputeQueue> disk_;
   std::vector<Device> devices_;
-  std::vector<std::unique_ptr<transport::Context>> contexts_;
+  std::vector<OpenNic> opened_;  // what nics_ stand on
   std::vector<std::unique_ptr<Nic>> nics_;
   std::map<NicId, TrafficCounted> traffic_;
 
@@ -145,6 +150,7 @@ class HostAgent final : public ExecutorActor {
   std::size_t settling_ = 0;
   std::size_t quiet_missing_ = 0;
   bool quiet_ = false;  // and has said so
+  Executor::TimerId dial_timer_ = 0;
   Executor::TimerId beat_timer_ = 0;
   bool leaving_ = false;  // and has asked the coordinator
   bool over_ = false;

@@ -15,6 +15,12 @@
 
 namespace holmes::actors {
 
+/// A NIC, and where it is to listen.
+struct OpenNic {
+  std::unique_ptr<transport::Context> context;
+  transport::Endpoint at;  ///< Empty: no plan uses it.
+};
+
 class HostEnvironment {
  public:
   virtual ~HostEnvironment() = default;
@@ -26,12 +32,8 @@ class HostEnvironment {
   virtual Executor& member_executor() = 0;
   /// The way to the coordinator; no NIC of the plan.
   virtual transport::Context& control_context() = 0;
-  /// A NIC of the cluster file.
-  virtual std::unique_ptr<transport::Context> open_nic(const partition::Cluster& cluster,
-                                                       HostId host, NicId nic, bool emulate) = 0;
-  /// Where that NIC listens.
-  virtual transport::Endpoint listen_at(const partition::Cluster& cluster, HostId host,
-                                        NicId nic) = 0;
+  /// A NIC of the job's cluster. An error says which NIC of which host is not there.
+  virtual Result<OpenNic> open_nic(const JobConfig& job, HostId host, NicId nic) = 0;
   virtual std::unique_ptr<ComputeQueue> open_device(const partition::Device& device) = 0;
   virtual std::unique_ptr<ComputeQueue> open_disk() = 0;
   virtual std::unique_ptr<model::Engine> make_engine() = 0;

@@ -10,6 +10,7 @@
 #include "agent_restarts.hpp"
 #include "coordinator.hpp"
 #include "file_store.hpp"
+#include "holmes/base/address.hpp"
 #include "holmes/base/random.hpp"
 #include "holmes/transport/tcp.hpp"
 #include "text_batches.hpp"
@@ -55,7 +56,7 @@ class CoordinatorSession final : public Session {
         disk_(std::make_unique<ThreadComputeQueue>(clock_, false)),
         store_(std::move(store)),
         context_(transport::make_tcp_context(
-            loop_, {"127.0.0.1", false, std::chrono::seconds(5), options_.log.named("tcp")})),
+            loop_, {"", false, std::chrono::seconds(5), options_.log.named("tcp")})),
         outcome_(over_.get_future().share()) {}
 
   ~CoordinatorSession() override {
@@ -82,7 +83,8 @@ class CoordinatorSession final : public Session {
       coordinator_->start();
       handle_ = coordinator_->handle();
       restarts_ = std::make_unique<AgentRestarts>(loop_, *disk_, options_.log, restart_options());
-      address = coordinator_->listen({"127.0.0.1:" + std::to_string(spec_.job.transport.port)});
+      const auto& transport = spec_.job.transport;
+      address = coordinator_->listen({with_port(transport.listen, transport.port)});
     });
     if (!address) return cannot_listen(address.error());
     address_ = *address;
@@ -90,6 +92,7 @@ class CoordinatorSession final : public Session {
   }
 
   Status start_agents() {
+    if (options_.starter == nullptr) return {};
     for (std::uint32_t host = 0; host < spec_.job.cluster.hosts.size(); ++host) {
       HOLMES_TRY_ASSIGN(const int process, start_agent(HostId(host)));
       caf::anon_send(handle_, AgentStarted{HostId(host), process});
@@ -98,8 +101,10 @@ class CoordinatorSession final : public Session {
   }
 
   void request_stop() override { caf::anon_send(handle_, StopJob{}); }
-  void agent_exited(HostId host, int wait_status) override {
-    caf::anon_send(handle_, AgentExited{host, how_it_ended(wait_status), wait_status != 0});
+  void agent_exited(HostId host, int wait_status, const std::string& last_words) override {
+    const std::string how =
+        how_it_ended(wait_status) + (last_words.empty() ? "" : ": " + last_words);
+    caf::anon_send(handle_, AgentExited{host, how, wait_status != 0});
     if (wait_status == 0) return;
     loop_.post([this, host] {
       if (restarts_) restarts_->failed(host);
@@ -109,12 +114,13 @@ class CoordinatorSession final : public Session {
 
  private:
   Result<int> start_agent(HostId host) {
-    return options_.starter->start({host, spec_.job_name, address_});
+    const auto& name = spec_.job.cluster.hosts.at(host.index()).name;
+    return options_.starter->start({host, name, spec_.job_name, address_});
   }
 
   AgentRestarts::Options restart_options() {
     AgentRestarts::Options options;
-    options.restarts_max = spec_.job.resilience.restarts;
+    options.restarts_max = options_.starter == nullptr ? 0 : spec_.job.resilience.restarts;
     options.start = [this](HostId host) { return start_agent(host); };
     options.started = [this](HostId host, int process) {
       caf::anon_send(handle_, AgentStarted{host, process});
@@ -134,7 +140,7 @@ class CoordinatorSession final : public Session {
 
   Error cannot_listen(const Error& error) const {
     const auto port = spec_.job.transport.port;
-    if (port == 0) return error;
+    if (port == 0) return error.in("transport.listen = \"" + spec_.job.transport.listen + "\"");
     return Error(ErrorCode::kInvalidArgument,
                  "transport.port = " + std::to_string(port) + ": " + error.message() +
                      "; set another transport.port, or 0 for any free one");
@@ -179,7 +185,7 @@ Status check_devices(const partition::Cluster& cluster) {
 }  // namespace
 
 Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
-  HOLMES_ASSERT(options.starter != nullptr && options.on_event, "a session needs both");
+  HOLMES_ASSERT(options.on_event, "a session needs somebody to tell");
   const JobConfig& job = options.job;
   HOLMES_TRY_ASSIGN(const auto text, open_text(job));
   HOLMES_TRY(make_text_batches(job, text));
@@ -199,7 +205,8 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
     spec.checkpoint = start.checkpoint;
   }
   const SteadyClock clock;
-  spec.job_name = new_job_name(clock, job.run.name);
+  spec.job_name = options.job_name.empty() ? new_job_name(clock, job.run.name) : options.job_name;
+  spec.join_deadline = options.join_deadline;
   const auto before_start = [prepare = options.before_start,
                              root = checkpoint_root(job)]() -> Status {
     if (prepare) HOLMES_TRY(prepare());

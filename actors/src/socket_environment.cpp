@@ -1,6 +1,8 @@
 #include "socket_environment.hpp"
 
+#include "addresses.hpp"
 #include "file_store.hpp"
+#include "holmes/base/address.hpp"
 #include "holmes/transport/shaped.hpp"
 #include "text_batches.hpp"
 
@@ -13,6 +15,11 @@ std::string loopback_address(HostId host, NicId nic) {
   return "127." + std::to_string(host.value() + 1) + "." + std::to_string(nic.value() + 1) + ".1";
 }
 
+Result<transport::FoundNics> find_machine_nics() {
+  HOLMES_TRY_ASSIGN(const auto facts, transport::machine_facts());
+  return transport::find_nics(facts, {});
+}
+
 class SocketEnvironment final : public HostEnvironment {
  public:
   SocketEnvironment(transport::EventLoop& loop, Logger log)
@@ -22,17 +29,16 @@ class SocketEnvironment final : public HostEnvironment {
   Executor& member_executor() override { return loop_; }
   transport::Context& control_context() override { return *control_; }
 
-  std::unique_ptr<transport::Context> open_nic(const partition::Cluster& cluster, HostId host,
-                                               NicId nic, bool emulate) override {
-    const auto& about = cluster.hosts.at(host.index()).nics.at(nic.index());
-    auto context = open(loopback_address(host, nic));
-    if (!emulate) return context;
-    return transport::make_shaped_context(std::move(context),
-                                          {about.gbit_s, from_seconds(about.latency_us * 1e-6)});
-  }
-
-  transport::Endpoint listen_at(const partition::Cluster&, HostId host, NicId nic) override {
-    return {loopback_address(host, nic) + ":0"};
+  Result<OpenNic> open_nic(const JobConfig& job, HostId host, NicId nic) override {
+    const auto& about = job.cluster.hosts.at(host.index()).nics.at(nic.index());
+    if (job.transport.nics == NicSource::kInterfaces) return open_interface(job, host, nic);
+    const std::string address = loopback_address(host, nic);
+    const transport::Endpoint at{with_port(address, 0)};
+    auto context = open(address);
+    if (!job.transport.emulate) return OpenNic{std::move(context), at};
+    return OpenNic{transport::make_shaped_context(
+                       std::move(context), {about.gbit_s, from_seconds(about.latency_us * 1e-6)}),
+                   at};
   }
 
   std::unique_ptr<ComputeQueue> open_device(const partition::Device&) override {
@@ -60,6 +66,16 @@ class SocketEnvironment final : public HostEnvironment {
     options.local_address = std::move(address);
     options.logger = log_.named("tcp");
     return transport::make_tcp_context(loop_, std::move(options));
+  }
+  Result<OpenNic> open_interface(const JobConfig& job, HostId host, NicId nic) {
+    const auto& about = job.cluster.hosts[host.index()];
+    const auto& wanted = about.nics[nic.index()];
+    if (!wanted.use || !wanted.port_up) return OpenNic{open(""), {}};
+    HOLMES_TRY_ASSIGN(const std::string address,
+                      interface_address(about, wanted, find_machine_nics));
+    const std::uint32_t first = job.transport.nic_port;
+    const std::uint32_t port = first == 0 ? 0 : first + nic.value();
+    return OpenNic{open(address), {with_port(address, port)}};
   }
   Status need_text(const JobConfig& job) {
     if (text_ != nullptr) return {};

@@ -11,9 +11,9 @@
 
 namespace holmes::actors {
 
-/// `loop` must outlive the environment. Local mode (hosts without an address): NIC n of host h is
-/// 127.h.n.1 on loopback, held to the rate and latency of the cluster file when
-/// emulation is on.
+/// `loop` must outlive the environment. transport.nics = "loopback": NIC n of host h is 127.h.n.1,
+/// held to the rate and latency of the cluster file when emulation is on. "interfaces": what
+/// addresses.hpp finds.
 std::unique_ptr<HostEnvironment> make_socket_environment(transport::EventLoop& loop, Logger log);
 
 }  // namespace holmes::actors

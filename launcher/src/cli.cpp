@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@ constexpr const char* kFooter =
 /// Everything that options are parsed into.
 struct Parsed {
   TrainCommand train;
+  LaunchCommand launch;
   PlanCommand plan;
   SimulateCommand simulate;
   GenerateCommand generate;
@@ -31,7 +33,6 @@ struct Parsed {
   CheckpointCommand checkpoint;
   AgentCommand agent;
   bool keys = false;
-  std::uint32_t agent_host = 0;
   std::string log_level;
   LogOptions log;
 };
@@ -83,20 +84,60 @@ void add_shorthands(CLI::App& app, std::vector<std::string>& overrides) {
   shorthand("--schedule", "parallel.schedule", "Schedule instead of the job's");
 }
 
-CLI::App* add_train(CLI::App& app, Parsed& parsed) {
-  auto* train = app.add_subcommand("train", "Train a model as a job file says");
-  add_job_options(*train, parsed.train.job, parsed.train.overrides);
-  auto* resume = train->add_flag("--resume", parsed.train.resume,
-                                 "Continue from the newest checkpoint of the run folder");
-  train
-      ->add_flag("--overwrite", parsed.train.overwrite,
-                 "Start over in a run folder that has checkpoints: they are removed")
+void add_train_options(CLI::App& app, TrainCommand& command) {
+  add_job_options(app, command.job, command.overrides);
+  auto* resume = app.add_flag("--resume", command.resume,
+                              "Continue from the newest checkpoint of the run folder");
+  app.add_flag("--overwrite", command.overwrite,
+               "Start over in a run folder that has checkpoints: they are removed")
       ->excludes(resume);
-  train->add_flag("--json", parsed.train.json, "Print events as JSON lines");
-  add_shorthands(*train, parsed.train.overrides);
+  app.add_flag("--json", command.json, "Print events as JSON lines");
+  add_shorthands(app, command.overrides);
+}
+
+CLI::App* add_train(CLI::App& app, Parsed& parsed) {
+  auto* train = app.add_subcommand("train", "Train a model as a job file says, on this machine");
+  add_train_options(*train, parsed.train);
   train->add_flag("--keys", parsed.keys, "Print all keys of job and cluster files, and exit");
   add_log_options(*train, parsed);
   return train;
+}
+
+CLI::App* add_launch(CLI::App& app, Parsed& parsed) {
+  auto* launch = app.add_subcommand("launch", "Train on other machines");
+  auto& command = parsed.launch;
+  add_train_options(*launch, command.train);
+  auto* hosts = launch->add_option("--hosts", command.hosts,
+                                   "Hostfile (NAME slots=N on each line) or list (a0,a1,b0:2); "
+                                   "without it all hosts of the cluster file");
+  launch->add_option("--include", command.include, "Of these hosts only those")->needs(hosts);
+  launch->add_option("--exclude", command.exclude, "Of these hosts not those")->needs(hosts);
+  const std::map<std::string, LaunchVia> ways{
+      {"ssh", LaunchVia::kSsh}, {"local", LaunchVia::kLocal}, {"static", LaunchVia::kStatic}};
+  launch
+      ->add_option("--via", command.via,
+                   "How agents start: ssh; local: as processes of this machine; static: others "
+                   "start holmes agent on each host")
+      ->transform(CLI::CheckedTransformer(ways).description("ssh, local or static"))
+      ->default_str("ssh");
+  launch->add_option("--ssh", command.ssh, "The command for ssh, with its options")
+      ->capture_default_str();
+  launch->add_option("--remote-executable", command.executable,
+                     "Path of holmes on the hosts; without it that of this one");
+  launch
+      ->add_option("--env", command.environment,
+                   "Environment of the agents: NAME=VALUE, or NAME as it is here; may be repeated")
+      ->allow_extra_args(false);
+  launch->add_option("--rdzv-endpoint", command.rendezvous,
+                     "ADDRESS:PORT of this machine where agents join; with ssh it is found");
+  launch->add_option("--rdzv-id", command.job_id, "Name that agents must know; static needs one");
+  add_number(*launch, "--wait", command.wait_s, "Seconds that hosts have to join", 1U, 86400U)
+      ->capture_default_str();
+  launch->add_flag_callback(
+      "--insecure", [&command] { command.train.overrides.emplace_back("transport.security=none"); },
+      "Connections between hosts are not encrypted yet: say that the network is to be trusted");
+  add_log_options(*launch, parsed);
+  return launch;
 }
 
 /// Options that stand for keys of the job file, and ablations.
@@ -292,11 +333,19 @@ CLI::App* add_checkpoint(CLI::App& app, Parsed& parsed) {
 }
 
 CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
-  auto* agent = app.add_subcommand("agent", "Serve one host of a job; started by holmes train");
-  add_number(*agent, "--host", parsed.agent_host, "Index of the host in the cluster")->required();
-  agent->add_option("--job", parsed.agent.invitation.job, "Identity of the job")->required();
-  agent->add_option("--coordinator", parsed.agent.invitation.coordinator, "ADDRESS:PORT")
-      ->required();
+  auto* agent = app.add_subcommand(
+      "agent",
+      "Serve one host of a job; train and launch start it, or you do, for launch --via "
+      "static");
+  auto& command = parsed.agent;
+  agent->add_option("--host", command.invitation.host_name,
+                    "Name of the host in the cluster file; without it this machine's name");
+  agent->add_option("--job,--rdzv-id", command.invitation.job, "Identity of the job")->required();
+  agent->add_option("--coordinator,--rdzv-endpoint", command.invitation.coordinator,
+                    "ADDRESS:PORT of the coordinator; without it $MASTER_ADDR:$MASTER_PORT");
+  add_number(*agent, "--wait", command.wait_s,
+             "Seconds to wait for a coordinator that is not there yet", 0U, 86400U)
+      ->capture_default_str();
   add_log_options(*agent, parsed);
   return agent;
 }
@@ -377,6 +426,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   app.footer(kFooter);
   app.require_subcommand(0, 1);  // a word that is no command is then named in the error
   const auto* train = add_train(app, parsed);
+  const auto* launch = add_launch(app, parsed);
   const auto* plan = add_plan(app, parsed);
   const auto* simulate = add_simulate(app, parsed);
   const auto* generate = add_generate(app, parsed);
@@ -405,6 +455,10 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     if (parsed.train.job.empty()) return usage("which job file?", "train");
     return {parsed.train, parsed.log};
   }
+  if (launch->parsed()) {
+    if (parsed.launch.train.job.empty()) return usage("which job file?", "launch");
+    return {parsed.launch, parsed.log};
+  }
   if (plan->parsed()) {
     if (parsed.plan.job.empty()) return usage("which job file?", "plan");
     return {parsed.plan, parsed.log};
@@ -419,14 +473,13 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   if (bench->parsed()) return {parsed.bench, parsed.log};
   if (nics->parsed()) return {parsed.nics, parsed.log};
   if (generate->parsed()) return {parsed.generate, parsed.log};
-  parsed.agent.invitation.host = HostId(parsed.agent_host);
   return {parsed.agent, parsed.log};
 }
 
 std::vector<std::string> agent_arguments(const actors::AgentInvitation& invitation,
                                          const LogOptions& log) {
   std::vector<std::string> arguments{"holmes",        "agent",
-                                     "--host",        std::to_string(invitation.host.value()),
+                                     "--host",        invitation.host_name,
                                      "--job",         invitation.job,
                                      "--coordinator", invitation.coordinator,
                                      "--log-level",   std::string(to_string(log.level))};

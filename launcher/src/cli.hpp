@@ -26,6 +26,24 @@ struct TrainCommand {
   bool json = false;
   partition::NcclOverrides nccl = {};  ///< From the environment: main() fills it.
 };
+enum class LaunchVia : std::uint8_t {
+  kSsh,
+  kLocal,   ///< Processes of this machine, with emulated NICs.
+  kStatic,  ///< Others start the agents.
+};
+struct LaunchCommand {
+  TrainCommand train;
+  std::string hosts;  ///< A hostfile or a list; empty: all of the cluster file.
+  std::string include;
+  std::string exclude;
+  LaunchVia via = LaunchVia::kSsh;
+  std::string ssh = "ssh";
+  std::string executable;                     ///< Of holmes on the hosts; empty: where it is here.
+  std::vector<std::string> environment = {};  ///< "NAME=VALUE" or "NAME", for the agents.
+  std::string rendezvous;                     ///< "ADDRESS:PORT"; empty: found.
+  std::string job_id;                         ///< Empty: made.
+  std::uint32_t wait_s = 30;                  ///< For hosts to join.
+};
 struct ShowKeysCommand {};
 struct PlanCommand {
   std::filesystem::path job;
@@ -59,7 +77,8 @@ struct GenerateCommand {
   std::uint64_t seed = 1;
 };
 struct AgentCommand {
-  actors::AgentInvitation invitation;
+  actors::AgentInvitation invitation;  ///< What is empty, main() fills from the environment.
+  std::uint32_t wait_s = 0;            ///< For somebody to listen at the coordinator's address.
 };
 /// Nothing to run: help, version or a usage error.
 struct Finished {
@@ -69,7 +88,7 @@ struct Finished {
 };
 
 struct CommandLine {
-  std::variant<Finished, TrainCommand, ShowKeysCommand, PlanCommand, SimulateCommand,
+  std::variant<Finished, TrainCommand, LaunchCommand, ShowKeysCommand, PlanCommand, SimulateCommand,
                GenerateCommand, BenchCommand, NicsCommand, DataCommand, CheckpointCommand,
                AgentCommand>
       command;

@@ -1,5 +1,8 @@
 // Constructs everything and passes it down: nothing below this file is a singleton.
+#include <array>
+#include <climits>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,11 +17,13 @@
 #include "exit_codes.hpp"
 #include "failure.hpp"
 #include "holmes/actors/session.hpp"
+#include "launch.hpp"
 #include "limits.hpp"
 #include "log_sink.hpp"
 #include "printable.hpp"
 #include "signals.hpp"
 #include "simulate.hpp"
+#include "ssh.hpp"
 #include "train.hpp"
 
 namespace holmes::launcher {
@@ -46,6 +51,28 @@ bool wants_unicode() {
   return false;
 }
 
+/// What the command line did not say of an agent: the machine's name, and torchrun's variables.
+Status complete(actors::AgentInvitation& invitation) {
+  if (invitation.host_name.empty()) {
+    std::array<char, HOST_NAME_MAX + 1> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    invitation.host_name = name.data();
+  }
+  auto& coordinator = invitation.coordinator;
+  if (coordinator.empty()) {
+    const auto address = environment("MASTER_ADDR");
+    const auto port = environment("MASTER_PORT");
+    if (address.empty() || port.empty())
+      return Error(
+          ErrorCode::kInvalidArgument,
+          "where is the coordinator? give --rdzv-endpoint ADDRESS:PORT, or set MASTER_ADDR "
+          "and MASTER_PORT");
+    coordinator = std::string(address) + ":" + std::string(port);
+  }
+  HOLMES_TRY_ASSIGN(coordinator, look_up_endpoint(coordinator));
+  return {};
+}
+
 // How long readers of the output may take at the end of a job.
 constexpr std::chrono::seconds kReaderDone{30};
 constexpr std::chrono::seconds kReaderStopped{1};
@@ -62,16 +89,11 @@ struct Program {
   }
   int operator()(TrainCommand command) const {
     command.nccl = nccl_overrides();
-    ignore_write_signals();
-    block_stop_signals();  // before anything starts a thread
-    const SteadyClock clock;
-    const bool color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
-    console.write_in_background();
-    const int code = train(command, {console, clock, Logger(sink, "train"), log, color,
-                                     wants_unicode(), actors::load_job, actors::start_session});
-    release_stop_signals();
-    console.finish(code == kExitDone ? kReaderDone : kReaderStopped);
-    return code;
+    return with_services([&](const TrainServices& services) { return train(command, services); });
+  }
+  int operator()(LaunchCommand command) const {
+    command.train.nccl = nccl_overrides();
+    return with_services([&](const TrainServices& services) { return launch(command, services); });
   }
   int operator()(const ShowKeysCommand&) const { return whole(show_keys(console)); }
   int operator()(PlanCommand command) const {
@@ -97,10 +119,13 @@ struct Program {
     command.nccl = nccl_overrides();
     return whole(checkpoint(command, console));
   }
-  int operator()(const AgentCommand& command) const {
+  int operator()(AgentCommand command) const {
     ignore_write_signals();
     block_stop_signals();
-    const auto agent = actors::start_agent({command.invitation, Logger(sink, "agent")});
+    if (const auto found = complete(command.invitation); !found)
+      return report_failure(found.error(), console);
+    const auto agent = actors::start_agent(
+        {command.invitation, Logger(sink, "agent"), std::chrono::seconds(command.wait_s)});
     const SignalWatcher signals([&agent](int count) {
       if (count > 1) ::_exit(kExitFailed);
       agent->request_leave();
@@ -109,6 +134,18 @@ struct Program {
   }
 
  private:
+  int with_services(const std::function<int(const TrainServices&)>& run) const {
+    ignore_write_signals();
+    block_stop_signals();  // before anything starts a thread
+    const SteadyClock clock;
+    const bool color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+    console.write_in_background();
+    const int code = run({console, clock, Logger(sink, "train"), log, color, wants_unicode(),
+                          actors::load_job, actors::start_session});
+    release_stop_signals();
+    console.finish(code == kExitDone ? kReaderDone : kReaderStopped);
+    return code;
+  }
   /// Results that did not arrive are no success.
   int whole(int code) const {
     if (code != kExitDone || console.output_error() == 0) return code;

@@ -154,4 +154,18 @@ std::string processes_json(const std::vector<AgentProcess>& processes) {
   return list.dump(2) + "\n";
 }
 
+std::string last_line(const std::filesystem::path& file) {
+  constexpr std::streamoff kTailBytes = 4096;
+  constexpr std::size_t kShown = 400;
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in) return "";
+  in.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(in.tellg()) - kTailBytes));
+  std::string last;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) last = line;
+  }
+  return last.substr(0, kShown);
+}
+
 }  // namespace holmes::launcher

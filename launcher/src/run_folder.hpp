@@ -68,6 +68,9 @@ class RunFolder {
   Descriptor lock_;
 };
 
+/// The last line of a text file that is not empty, cut when absurdly long; "" without one.
+std::string last_line(const std::filesystem::path& file);
+
 /// Content of processes.json: which process serves which host.
 struct AgentProcess {
   std::string host;

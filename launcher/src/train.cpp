@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "display.hpp"
@@ -117,13 +118,15 @@ std::string host_name(const actors::JobConfig& job, HostId host) {
 }
 
 LocalProcesses::Options process_options(const RunFolder& folder, const actors::JobConfig& job,
-                                        const TrainServices& services) {
+                                        const AgentStart& start, const TrainServices& services) {
   LocalProcesses::Options options;
-  options.executable = services.agent_executable;
-  options.arguments = [log = services.log_options](const actors::AgentInvitation& invitation) {
+  options.executable = start.executable;
+  options.arguments = [log = services.log_options,
+                       &start](const actors::AgentInvitation& invitation) {
     LogOptions for_file = log;
     for_file.level = std::min(log.level, LogLevel::kInfo);
-    return agent_arguments(invitation, for_file);
+    auto words = agent_arguments(invitation, for_file);
+    return start.words ? start.words(invitation.host, words) : words;
   };
   options.log_file = [&folder, &job](HostId host) { return folder.log_file(host_name(job, host)); };
   options.on_started = [&](const std::vector<std::pair<HostId, int>>& started) {
@@ -158,21 +161,31 @@ Status begin(const TrainCommand& command, const actors::JobConfig& job, const Ru
   return {};
 }
 
+/// What a process that failed by itself wrote last into its log: mostly why.
+std::string last_words(const RunFolder& folder, const std::string& host, int wait_status) {
+  const bool said_so = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0;
+  return said_so ? last_line(folder.log_file(host)) : "";
+}
+
 Result<actors::Outcome> run_session(const TrainCommand& command, const actors::JobConfig& job,
-                                    const RunFolder& folder, EventSink& events,
-                                    const TrainServices& services) {
-  LocalProcesses processes(process_options(folder, job, services));
+                                    const AgentStart& start, const RunFolder& folder,
+                                    EventSink& events, const TrainServices& services) {
+  LocalProcesses processes(process_options(folder, job, start, services));
   StopRequest stop(services.console);
   const SignalWatcher signals([&stop](int count) { stop.on_signal(count); });
   actors::SessionOptions options;
   options.job = job;
   options.resume = command.resume;
-  options.starter = &processes;
+  options.starter = start.by_others ? nullptr : &processes;
+  options.job_name = start.job_name;
+  options.join_deadline = start.join_deadline;
   options.before_start = [&] { return begin(command, job, folder, services.console); };
   options.log = services.log;
   options.on_event = [&events](const actors::Event& event) { events.on_event(event); };
   HOLMES_TRY_ASSIGN(const auto session, services.start_session(std::move(options)));
-  processes.on_exit([&session](HostId host, int status) { session->agent_exited(host, status); });
+  processes.on_exit([&](HostId host, int status) {
+    session->agent_exited(host, status, last_words(folder, host_name(job, host), status));
+  });
   stop.attach(session.get());
   const actors::Outcome outcome = session->wait();
   stop.attach(nullptr);
@@ -214,20 +227,30 @@ int train(const TrainCommand& command, const TrainServices& services) {
   const TimePoint start = services.clock.now();
   const auto job = services.load_job({command.job, command.overrides, command.nccl});
   if (!job) return report_failure(job.error(), services.console, command.json);
-  if (const auto enough = check_descriptors(job->cluster.hosts.size()); !enough)
+  if (job->transport.nics == actors::NicSource::kInterfaces)
+    return report_failure(Error(ErrorCode::kInvalidArgument,
+                                "transport.nics = \"interfaces\": this job's hosts are other "
+                                "machines; train it with holmes launch"),
+                          services.console, command.json);
+  return train(command, *job, {services.agent_executable}, start, services);
+}
+
+int train(const TrainCommand& command, const actors::JobConfig& job, const AgentStart& agents,
+          TimePoint start, const TrainServices& services) {
+  if (const auto enough = check_descriptors(job.cluster.hosts.size()); !enough)
     return report_failure(enough.error(), services.console, command.json);
-  if (const auto fits = check_fits(*job); !fits)
+  if (const auto fits = check_fits(job); !fits)
     return report_failure(fits.error(), services.console, command.json);
-  const auto folder = RunFolder::open(job->run.folder, run_start(command));
+  const auto folder = RunFolder::open(job.run.folder, run_start(command));
   if (!folder) return report_failure(folder.error(), services.console, command.json);
   if (command.resume) warn_of_passed_over(*folder, services.log);
-  Display display(services.console, services.clock, display_options(command, services, *job));
-  EventSink events(*folder, *job, display, services.log);
-  const auto outcome = run_session(command, *job, *folder, events, services);
+  Display display(services.console, services.clock, display_options(command, services, job));
+  EventSink events(*folder, job, display, services.log);
+  const auto outcome = run_session(command, job, agents, *folder, events, services);
   if (!outcome) return report_failure(outcome.error(), services.console, command.json);
   release_stop_signals();
   display.end();
-  Summary summary = summarise(events, *job, *outcome);
+  Summary summary = summarise(events, job, *outcome);
   summary.duration = services.clock.now() - start;
   return report(summary, command.json, services.console);
 }

@@ -25,7 +25,22 @@ struct TrainServices {
   std::string agent_executable = "/proc/self/exe";
 };
 
-/// Runs the job to its end; returns the exit code.
+/// How the agents of a job come to life.
+struct AgentStart {
+  std::string executable = "/proc/self/exe";
+  /// Makes the words that start a host's agent of those that it would be started with here, from
+  /// argv[0] on. Empty: they stay.
+  std::function<std::vector<std::string>(HostId, const std::vector<std::string>&)> words = {};
+  bool by_others = false;  ///< None is started.
+  std::string job_name = {};
+  Duration join_deadline = std::chrono::seconds(30);
+};
+
+/// Runs the job on this machine to its end; returns the exit code.
 int train(const TrainCommand& command, const TrainServices& services);
+
+/// Runs a job that has been loaded, at `start`, by agents that start as `agents` says.
+int train(const TrainCommand& command, const actors::JobConfig& job, const AgentStart& agents,
+          TimePoint start, const TrainServices& services);
 
 }  // namespace holmes::launcher

@@ -43,7 +43,7 @@ Prepare prepare() {
 std::vector<ControlMessage> one_of_each() {
   return {
       Join{HostId(3), 77, {{HostId(3), NicId(1), "127.4.2.1:9"}}, "avx2"},
-      Welcome{Epoch(1), "[run]\n", "[[host]]\n", "hash"},
+      Welcome{Epoch(1), "[run]\n", "[[host]]\n", "hash", HostId(2)},
       Announce{Epoch(5), Generation(6)},
       AgentQuiet{Generation(7),
                  {{DeviceId(8), Step(9), true, {{1, {2, 3}}, {4, {5, 6}}}}},
@@ -66,6 +66,7 @@ std::vector<ControlMessage> one_of_each() {
            {{MicroBatch(32), 3.5F}}},
       Commit{Generation(33), Step(34), DeviceId(35), 4.5, 5.5, true, true},
       LeaveRequest{},
+      TurnedAway{"no such host"},
   };
 }
 

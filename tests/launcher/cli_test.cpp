@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "exit_codes.hpp"
+
 namespace holmes::launcher {
 namespace {
 
@@ -188,17 +190,73 @@ TEST(CommandLine, KeysNeedNoJob) {
 }
 
 TEST(CommandLine, AgentsReadBackWhatTheyAreTold) {
-  const actors::AgentInvitation invitation{HostId(3), "4f2a", "127.0.0.1:29400"};
+  const actors::AgentInvitation invitation{HostId(3), "a 3", "4f2a", "127.0.0.1:29400"};
   auto arguments = agent_arguments(invitation, {true, LogLevel::kDebug});
   ASSERT_EQ(arguments.front(), "holmes");
   arguments.erase(arguments.begin());
   const auto line = parse_command_line(arguments);
   const auto& agent = std::get<AgentCommand>(line.command);
-  EXPECT_EQ(agent.invitation.host, HostId(3));
+  EXPECT_EQ(agent.invitation.host_name, "a 3");
   EXPECT_EQ(agent.invitation.job, "4f2a");
   EXPECT_EQ(agent.invitation.coordinator, "127.0.0.1:29400");
   EXPECT_TRUE(line.log.json);
   EXPECT_EQ(line.log.level, LogLevel::kDebug);
+}
+
+TEST(CommandLine, LaunchIsTrainOnOtherHosts) {
+  const auto launch = parsed<LaunchCommand>({"launch",
+                                             "a.toml",
+                                             "--insecure",
+                                             "--hosts",
+                                             "a0,b0",
+                                             "--exclude",
+                                             "b0",
+                                             "--via",
+                                             "static",
+                                             "--env",
+                                             "A=1",
+                                             "--env",
+                                             "B",
+                                             "--rdzv-endpoint",
+                                             "h:1",
+                                             "--rdzv-id",
+                                             "id",
+                                             "--wait",
+                                             "7",
+                                             "--ssh",
+                                             "ssh -p 22",
+                                             "--remote-executable",
+                                             "/opt/holmes",
+                                             "--set",
+                                             "train.steps=3",
+                                             "--resume",
+                                             "--json"});
+  EXPECT_EQ(launch.train.job, "a.toml");
+  EXPECT_THAT(launch.train.overrides,
+              testing::UnorderedElementsAre("transport.security=none", "train.steps=3"));
+  EXPECT_TRUE(launch.train.resume && launch.train.json && !launch.train.overwrite);
+  EXPECT_EQ(launch.hosts, "a0,b0");
+  EXPECT_EQ(launch.exclude, "b0");
+  EXPECT_EQ(launch.via, LaunchVia::kStatic);
+  EXPECT_THAT(launch.environment, testing::ElementsAre("A=1", "B"));
+  EXPECT_EQ(launch.rendezvous, "h:1");
+  EXPECT_EQ(launch.job_id, "id");
+  EXPECT_EQ(launch.wait_s, 7U);
+  EXPECT_EQ(launch.ssh, "ssh -p 22");
+  EXPECT_EQ(launch.executable, "/opt/holmes");
+  EXPECT_EQ(parsed<LaunchCommand>({"launch", "a.toml"}).via, LaunchVia::kSsh);
+}
+
+TEST(CommandLine, LaunchRefusesWhatMakesNoSense) {
+  const auto refusal = [](const std::vector<std::string>& arguments) {
+    const auto finished = parsed<Finished>(arguments);
+    EXPECT_EQ(finished.exit_code, kExitUsage);
+    return finished.error;
+  };
+  EXPECT_THAT(refusal({"launch"}), HasSubstr("which job file?"));
+  EXPECT_THAT(refusal({"launch", "a", "--via", "pigeon"}), HasSubstr("--via"));
+  EXPECT_THAT(refusal({"launch", "a", "--include", "a0"}), HasSubstr("--hosts"));
+  EXPECT_THAT(refusal({"launch", "a", "--wait", "0"}), HasSubstr("1 .. 86400"));
 }
 
 TEST(CommandLine, ConsoleIsQuieterThanAgents) {

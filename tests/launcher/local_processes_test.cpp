@@ -48,7 +48,7 @@ bool ends(int pid) {
 
 TEST_F(Processes, WriteTheirLogAndTellTheirEnd) {
   LocalProcesses processes(shell("echo out $1; echo err >&2; exit 7"));
-  const auto pid = processes.start({HostId(2), "job-name", ""});
+  const auto pid = processes.start({HostId(2), "h2", "job-name", ""});
   ASSERT_TRUE(pid) << pid.error().message();
   std::promise<std::pair<HostId, int>> ended;
   processes.on_exit([&](HostId host, int status) { ended.set_value({host, status}); });
@@ -63,7 +63,7 @@ TEST_F(Processes, WriteTheirLogAndTellTheirEnd) {
 
 TEST_F(Processes, AreDirectChildrenInTheirOwnGroup) {
   LocalProcesses processes(shell("echo $PPID; exec sleep 60"));
-  const auto pid = processes.start({HostId(0), "", ""});
+  const auto pid = processes.start({HostId(0), "h0", "", ""});
   ASSERT_TRUE(pid);
   EXPECT_EQ(::getpgid(*pid), *pid);
   EXPECT_NE(::getpgid(*pid), ::getpgrp());
@@ -74,8 +74,8 @@ TEST_F(Processes, AreNamedAsTheyStart) {
   std::vector<std::pair<HostId, int>> seen;
   options.on_started = [&seen](const auto& started) { seen = started; };
   LocalProcesses processes(std::move(options));
-  const auto first = processes.start({HostId(0), "", ""});
-  const auto second = processes.start({HostId(1), "", ""});
+  const auto first = processes.start({HostId(0), "h0", "", ""});
+  const auto second = processes.start({HostId(1), "h1", "", ""});
   ASSERT_TRUE(first && second);
   EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(HostId(0), *first),
                                          testing::Pair(HostId(1), *second)));
@@ -85,7 +85,7 @@ TEST_F(Processes, AreKilledWhenTheStarterGoes) {
   int pid = 0;
   {
     LocalProcesses processes(shell("exec sleep 60"));
-    pid = processes.start({HostId(0), "", ""}).value_or(0);
+    pid = processes.start({HostId(0), "h0", "", ""}).value_or(0);
     ASSERT_NE(pid, 0);
   }
   EXPECT_EQ(::kill(pid, 0), -1);  // dead and reaped
@@ -95,7 +95,7 @@ TEST_F(Processes, SayWhyTheyCannotStart) {
   auto options = shell("");
   options.executable = "/no/such/program";
   LocalProcesses processes(std::move(options));
-  const auto pid = processes.start({HostId(0), "", ""});
+  const auto pid = processes.start({HostId(0), "h0", "", ""});
   ASSERT_FALSE(pid);
   EXPECT_THAT(pid.error().message(), testing::HasSubstr("/no/such/program"));
 }
@@ -106,7 +106,7 @@ TEST_F(Processes, InheritNoDescriptorAndNoBlockedSignal) {
   LocalProcesses processes(shell("test -e /proc/self/fd/" + std::to_string(kept.get()) +
                                  " && echo inherited; grep SigBlk /proc/self/status; echo end"));
   std::promise<void> ended;
-  ASSERT_TRUE(processes.start({HostId(0), "", ""}));
+  ASSERT_TRUE(processes.start({HostId(0), "h0", "", ""}));
   processes.on_exit([&](HostId, int) { ended.set_value(); });
   ASSERT_EQ(ended.get_future().wait_for(kDeadline), std::future_status::ready);
   EXPECT_EQ(read_file(log_file(HostId(0))), "SigBlk:\t0000000000000000\nend\n");
@@ -117,7 +117,7 @@ TEST_F(Processes, DieWithAParentThatIsKilled) {
   const pid_t parent = ::fork();
   if (parent == 0) {
     LocalProcesses processes(shell("exec sleep 60"));
-    const auto pid = processes.start({HostId(0), "", ""});
+    const auto pid = processes.start({HostId(0), "h0", "", ""});
     write_file(pid_file, std::to_string(pid.value_or(0)));
     ::kill(::getpid(), SIGKILL);
   }

@@ -18,7 +18,7 @@ class ScriptedSession final : public actors::Session {
   ScriptedSession(actors::SessionOptions options, actors::Outcome outcome)
       : options_(std::move(options)), outcome_(outcome) {}
   void request_stop() override {}
-  void agent_exited(HostId, int) override {}
+  void agent_exited(HostId, int, const std::string&) override {}
   actors::Outcome wait() override {
     const std::vector<actors::Event> script{actors::HostStarted{HostId(0), "a0", 12},
                                             plan_from(0),
@@ -172,11 +172,18 @@ TEST_F(Train, ASecondRunDoesNotReplaceTheFirst) {
   EXPECT_EQ(run(actors::Outcome::kFinished), 0);
 }
 
+TEST_F(Train, HostsThatAreOtherMachinesAreForLaunch) {
+  job_.transport.nics = actors::NicSource::kInterfaces;
+  EXPECT_EQ(run(actors::Outcome::kFinished), 2);
+  EXPECT_THAT(capture_.error(), HasSubstr("train it with holmes launch"));
+  EXPECT_FALSE(std::filesystem::exists(job_.run.folder));
+}
+
 TEST_F(Train, AgentsAreStartedThroughTheRunFolder) {
   Result<int> pid = 0;
   EXPECT_EQ(run([&](actors::SessionOptions options) -> Result<std::unique_ptr<actors::Session>> {
               HOLMES_TRY(options.before_start());
-              pid = options.starter->start({HostId(1), "job", "127.0.0.1:1"});
+              pid = options.starter->start({HostId(1), "b0", "job", "127.0.0.1:1"});
               return Error(ErrorCode::kTimeout, "host b0 did not come");
             }),
             1);

@@ -26,6 +26,7 @@ struct Hello {
   linkNonce @6 :UInt64;  # The same on all sockets of one link.
   lane @7 :UInt8;        # Of a bulk socket: which one of the link's.
   lanes @8 :UInt8 = 1;   # Bulk sockets of the link; the dialler chooses.
+  hostName @9 :Text;     # At most 64 bytes. Of an agent that does not know its number yet.
 }
 
 # Instead of a hello: why the peer is refused. Later, on a control socket: why the link ends.
@@ -93,6 +94,7 @@ struct ControlMessage {
     commit @14 :Commit;
     quiet @15 :Quiet;
     leaveRequest @16 :Void;
+    turnedAway @17 :Text;  # Coordinator to agent: why it cannot take part.
   }
 }
 
@@ -115,6 +117,7 @@ struct Welcome {
   clusterToml @1 :Text;
   epoch @2 :UInt64;
   dataHash @3 :Text;
+  host @4 :UInt32;  # Number of the agent's host in the cluster.
 }
 
 struct Announce {

@@ -25,6 +25,8 @@ constexpr std::string_view kOptimizers[] = {"overlapped", "sharded", "replicated
 constexpr std::string_view kCollectives[] = {"direct", "ring"};
 constexpr std::string_view kSplits[] = {"default", "equal", "formula", "optimal"};
 constexpr std::string_view kOnLoss[] = {"continue", "stop"};
+constexpr std::string_view kNicSources[] = {"loopback", "interfaces"};
+constexpr std::string_view kSecurities[] = {"local", "none"};
 
 constexpr Section kSections[] = {
     {"run", "The run folder and what is kept in it."},
@@ -404,17 +406,46 @@ constexpr Key kKeys[] = {
      "Cluster file; relative to the job file, from --set to the current folder."},
 
     {"transport",
+     "nics",
+     [](Draft& d) -> Target { return &d.job.transport.nics; },
+     {0, 0, kNicSources},
+     "",
+     "What the NICs of the cluster file are: emulated on this machine's loopback, or the hosts' "
+     "own "
+     "interfaces, by their address or by their name (holmes launch chooses it)."},
+    {"transport",
      "emulate",
      [](Draft& d) -> Target { return &d.job.transport.emulate; },
      {},
      "",
-     "On one machine: hold NICs to the rates and latencies of the cluster file."},
+     "On loopback: hold NICs to the rates and latencies of the cluster file."},
+    {"transport",
+     "listen",
+     [](Draft& d) -> Target { return &d.job.transport.listen; },
+     {},
+     "",
+     "Address of this machine at which the coordinator waits for agents; holmes launch finds one "
+     "that the hosts reach."},
     {"transport",
      "port",
      [](Draft& d) -> Target { return &d.job.transport.port; },
      {0, 65535},
      "",
      "TCP port of the coordinator; 0: any free one."},
+    {"transport",
+     "nic_port",
+     [](Draft& d) -> Target { return &d.job.transport.nic_port; },
+     {0, 65000},
+     "",
+     "TCP port of a host's first NIC, the next NIC has the next port; 0: any free ones. For "
+     "firewalls."},
+    {"transport",
+     "security",
+     [](Draft& d) -> Target { return &d.job.transport.security; },
+     {0, 0, kSecurities},
+     "",
+     "What keeps strangers out: local, as no connection leaves this machine; or none, for networks "
+     "that you trust (holmes launch --insecure)."},
 
     {"resilience",
      "heartbeat_ms",

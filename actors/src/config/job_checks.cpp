@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <system_error>
 
+#include "holmes/base/address.hpp"
 #include "holmes/model/tokenizer.hpp"
 
 namespace holmes::actors {
@@ -107,6 +108,17 @@ Status check_resilience(const Draft& draft) {
                      " ms; one late heartbeat would lose a host");
 }
 
+/// Connections are neither encrypted nor proven yet: only who says so gets them off this machine.
+Status check_security(const Draft& draft) {
+  const auto& transport = draft.job.transport;
+  const bool stays_here = transport.nics == NicSource::kLoopback && is_loopback(transport.listen);
+  if (stays_here || transport.security == Security::kNone) return {};
+  return invalid(draft, {"transport.nics", "transport.listen", "transport.security"},
+                 "connections between hosts are not encrypted yet, and whoever reaches the ports "
+                 "could join the job; on networks that you trust, say so with --insecure or "
+                 "transport.security = \"none\"");
+}
+
 std::string gib(double bytes) {
   constexpr double kBytes = 1024.0 * 1024 * 1024;
   std::array<char, 32> result{};
@@ -177,6 +189,7 @@ Status check_job(Draft& draft) {
   HOLMES_TRY(check_shape(draft));
   HOLMES_TRY(check_learning_rate(draft));
   HOLMES_TRY(check_resilience(draft));
+  HOLMES_TRY(check_security(draft));
   HOLMES_TRY(check_memory(draft));
   return check_plan(draft);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "config/choose_hosts.hpp"
 #include "config/cluster_keys.hpp"
 #include "config/config_keys.hpp"
 #include "config/document.hpp"
@@ -108,7 +109,9 @@ Status apply_override(const std::string& text, Draft& draft) {
 /// What only training asks for.
 Status check_trainable(const Draft& draft) {
   HOLMES_TRY(check_text(draft));
-  return draft.cluster_file.empty() ? Status{} : check_hosts_are_local(draft.cluster_file);
+  const bool emulated = draft.job.transport.nics == NicSource::kLoopback;
+  if (!emulated || draft.cluster_file.empty()) return {};
+  return check_hosts_are_local(draft.cluster_file);
 }
 
 partition::Cluster one_host() {
@@ -133,19 +136,19 @@ Status read_cluster(Draft& draft) {
   return {};
 }
 
+/// `source` without its file: that is `text`, called `name`.
 Result<Draft> read_job(std::string_view text, const std::string& name,
-                       const std::vector<std::string>& overrides,
-                       const std::filesystem::path& folder,
-                       const partition::NcclOverrides& nccl = {}) {
+                       const std::filesystem::path& folder, const ConfigSource& source) {
   Draft draft;
   draft.file = name;
   HOLMES_TRY_ASSIGN(const Table root, parse_document(text, name));
   HOLMES_TRY(read_file(root, folder, draft));
-  for (const std::string& override_text : overrides) {
+  for (const std::string& override_text : source.overrides) {
     HOLMES_TRY(apply_override(override_text, draft));
   }
   HOLMES_TRY(read_cluster(draft));
-  HOLMES_TRY(partition::apply(nccl, draft.job.cluster));
+  HOLMES_TRY(partition::apply(source.nccl, draft.job.cluster));
+  if (!source.hosts.empty()) HOLMES_TRY(choose_hosts(source.hosts, draft.job.cluster));
   HOLMES_TRY(check_job(draft));
   return draft;
 }
@@ -164,7 +167,7 @@ Status check_readable_by_agents(const JobConfig& job) {
 Result<JobConfig> parse_job(std::string_view text, const std::string& name,
                             const std::vector<std::string>& overrides,
                             const std::filesystem::path& folder) {
-  HOLMES_TRY_ASSIGN(Draft draft, read_job(text, name, overrides, folder));
+  HOLMES_TRY_ASSIGN(Draft draft, read_job(text, name, folder, {{}, overrides}));
   return std::move(draft.job);
 }
 
@@ -180,8 +183,8 @@ Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view clus
 
 Result<JobConfig> load_job(const ConfigSource& source) {
   HOLMES_TRY_ASSIGN(const std::string text, read_text_file(source.file));
-  HOLMES_TRY_ASSIGN(Draft draft, read_job(text, source.file.string(), source.overrides,
-                                          source.file.parent_path(), source.nccl));
+  HOLMES_TRY_ASSIGN(Draft draft,
+                    read_job(text, source.file.string(), source.file.parent_path(), source));
   if (source.needs_text) {
     HOLMES_TRY(check_trainable(draft));
     HOLMES_TRY(check_readable_by_agents(draft.job));

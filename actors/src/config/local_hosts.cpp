@@ -1,18 +1,13 @@
 #include "config/local_hosts.hpp"
 
 #include <string>
-#include <string_view>
 
 #include "config/cluster_entries.hpp"
 #include "config/text_file.hpp"
+#include "holmes/base/address.hpp"
 
 namespace holmes::actors {
 namespace {
-
-bool is_loopback(std::string_view address) {
-  return address.empty() || address == "localhost" || address == "::1" || address == "[::1]" ||
-         address.starts_with("127.");
-}
 
 Status check_address(const Entry& entry) {
   const Node* node = entry.find("address");
@@ -20,10 +15,9 @@ Status check_address(const Entry& entry) {
   if (address == nullptr || is_loopback(*address)) return {};
   return entry.invalid("address",
                        "'" + address->substr(0, 64) +
-                           "' is another machine or network, but training runs all hosts as "
-                           "processes of this machine for now, so that nothing would run there; "
-                           "leave address out to emulate the cluster here (plan and simulate take "
-                           "it as it is)");
+                           "' is another machine or network, but with transport.nics = "
+                           "\"loopback\" all hosts are processes of this machine; train there "
+                           "with holmes launch, or leave address out to emulate the cluster here");
 }
 
 }  // namespace

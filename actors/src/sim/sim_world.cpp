@@ -79,9 +79,9 @@ class SimWorld::Host final : public HostEnvironment {
  public:
   Host(SimWorld& world, HostId id) : world_(world), id_(id), strand_(world.loop_.make_strand()) {
     control_ = world.network_.make_context(control_nic(world.job_.job.cluster, id), strand_);
-    agent_ =
-        std::make_unique<HostAgent>(world.runtime_.system(), Logger(), id, "sim", *this,
-                                    [this](AgentEnd end) { world_.ends_[id_] = std::move(end); });
+    agent_ = std::make_unique<HostAgent>(
+        world.runtime_.system(), Logger(), world.job_.job.cluster.hosts.at(id.index()).name, "sim",
+        *this, [this](AgentEnd end) { world_.ends_[id_] = std::move(end); });
     agent_->start();
     agent_->join({world.coordinator_address_});
   }
@@ -102,13 +102,9 @@ class SimWorld::Host final : public HostEnvironment {
     return strand;
   }
   transport::Context& control_context() override { return *control_; }
-  std::unique_ptr<transport::Context> open_nic(const partition::Cluster& cluster, HostId host,
-                                               NicId nic, bool) override {
-    return world_.network_.make_context(nic_name(cluster, host, nic), strand_);
-  }
-  transport::Endpoint listen_at(const partition::Cluster& cluster, HostId host,
-                                NicId nic) override {
-    return {nic_name(cluster, host, nic)};
+  Result<OpenNic> open_nic(const JobConfig& job, HostId host, NicId nic) override {
+    const std::string name = nic_name(job.cluster, host, nic);
+    return OpenNic{world_.network_.make_context(name, strand_), {name}};
   }
   std::unique_ptr<ComputeQueue> open_device(const partition::Device&) override {
     return std::make_unique<Queue>(strand_, seed());

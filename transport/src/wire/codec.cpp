@@ -116,6 +116,7 @@ std::uint64_t checksum(std::span<const std::byte> bytes) {
 
 EncodedHead encode(const Hello& hello) {
   HOLMES_ASSERT(hello.job.size() <= kJobBytesMax, "job id too long");
+  HOLMES_ASSERT(hello.host_name.size() <= kHostNameBytesMax, "host name too long");
   return encode_frame<schema::Hello>(FrameType::kHello, 0, [&](schema::Hello::Builder out) {
     out.setSchemaHash(hello.schema_hash);
     out.setJob(hello.job);
@@ -127,6 +128,7 @@ EncodedHead encode(const Hello& hello) {
     out.setLinkNonce(hello.link_nonce);
     out.setLane(hello.lane);
     out.setLanes(hello.lanes);
+    out.setHostName(hello.host_name);
   });
 }
 
@@ -177,6 +179,8 @@ Result<Hello> decode_hello(std::span<const std::byte> header) {
   return decode_frame<schema::Hello>(
       "a hello", header, [](schema::Hello::Reader in) -> Result<Hello> {
         if (in.getJob().size() > kJobBytesMax) return corrupt("a hello whose job id is too long");
+        if (in.getHostName().size() > kHostNameBytesMax)
+          return corrupt("a hello whose host name is too long");
         if (in.getPurpose() != schema::Purpose::BULK && in.getPurpose() != schema::Purpose::CONTROL)
           return corrupt("a hello of unknown purpose");
         if (in.getLanes() == 0 || in.getLanes() > kLanesMax || in.getLane() >= in.getLanes())
@@ -190,7 +194,8 @@ Result<Hello> decode_hello(std::span<const std::byte> header) {
                      in.getPurpose() == schema::Purpose::BULK ? Purpose::kBulk : Purpose::kControl,
                      in.getLinkNonce(),
                      in.getLane(),
-                     in.getLanes()};
+                     in.getLanes(),
+                     text(in.getHostName())};
       });
 }
 

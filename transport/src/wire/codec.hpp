@@ -17,6 +17,7 @@
 namespace holmes::transport::wire {
 
 constexpr std::size_t kJobBytesMax = 200;
+constexpr std::size_t kHostNameBytesMax = 64;
 constexpr std::size_t kReasonBytesMax = 1000;
 constexpr std::size_t kDimensionsMax = 8;
 constexpr std::size_t kLanesMax = 16;
@@ -39,6 +40,7 @@ struct Hello {
   std::uint64_t link_nonce = 0;
   std::uint8_t lane = 0;   ///< Of a bulk socket: which one of the link's.
   std::uint8_t lanes = 1;  ///< Bulk sockets of the link.
+  std::string host_name = {};
 };
 
 struct Refusal {

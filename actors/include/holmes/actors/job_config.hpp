@@ -20,6 +20,16 @@ namespace holmes::actors {
 
 /// What a job does when a host is lost.
 enum class OnLoss : std::uint8_t { kContinue, kStop };
+/// What the NICs of the cluster file are.
+enum class NicSource : std::uint8_t {
+  kLoopback,    ///< Emulated on this machine: NIC n of host h is 127.h.n.1.
+  kInterfaces,  ///< The hosts' own, by address or by name.
+};
+/// What keeps strangers out of a job's connections.
+enum class Security : std::uint8_t {
+  kLocal,  ///< They never leave this machine.
+  kNone,   ///< Nothing: whoever reaches the ports may join, and read what goes by.
+};
 
 struct JobConfig {
   struct Run {
@@ -51,8 +61,12 @@ struct JobConfig {
   partition::Cluster
       cluster;  ///< From [cluster] file; one host with one device where none is named.
   struct Transport {
-    bool emulate = true;  ///< Local mode: hold NICs to the rates and latencies of the cluster file.
-    std::uint32_t port = 0;  ///< Of the coordinator; 0: any free one.
+    NicSource nics = NicSource::kLoopback;
+    bool emulate = true;  ///< Loopback: hold NICs to the rates and latencies of the cluster file.
+    std::string listen = "127.0.0.1";  ///< Address of the coordinator.
+    std::uint32_t port = 0;            ///< Of the coordinator; 0: any free one.
+    std::uint32_t nic_port = 0;        ///< NIC n of a host listens at nic_port + n; 0: any.
+    Security security = Security::kLocal;
   } transport;
   struct Resilience {
     std::uint32_t heartbeat_ms = 200;
@@ -63,11 +77,18 @@ struct JobConfig {
   } resilience;
 };
 
+/// A host that is to take part.
+struct HostChoice {
+  std::string name;         ///< Of the cluster file, or the host's address there.
+  std::uint32_t slots = 0;  ///< The first devices of it that are used; 0: all.
+};
+
 struct ConfigSource {
   std::filesystem::path file;
   std::vector<std::string> overrides;  ///< "train.steps=100"
   partition::NcclOverrides nccl = {};  ///< The user's variables that keep NICs out.
   bool needs_text = true;              ///< False: to look at the job, not to train it.
+  std::vector<HostChoice> hosts = {};  ///< In this order; empty: all of the cluster file.
 };
 
 /// Reads and checks a job file and the cluster file it names (relative to the job file's folder).

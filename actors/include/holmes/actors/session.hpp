@@ -19,12 +19,13 @@ namespace holmes::actors {
 
 /// What an agent process must be told to find its job; passed on its command line.
 struct AgentInvitation {
-  HostId host;
-  std::string job;          ///< Job identity: a random name made for this run.
+  HostId host;  ///< Number in the cluster; agents need only the name.
+  std::string host_name;
+  std::string job;          ///< Job identity.
   std::string coordinator;  ///< "127.0.0.1:29400"
 };
 
-/// How host agents come to life; implemented by the launcher (processes here, ssh and Slurm later).
+/// How host agents come to life; implemented by the launcher (processes here or by ssh).
 class AgentStarter {
  public:
   virtual ~AgentStarter() = default;
@@ -36,7 +37,12 @@ struct SessionOptions {
   JobConfig job;
   /// Continue from the newest whole checkpoint of the run folder (an error if there is none).
   bool resume = false;
+  /// Null: others start the agents.
   AgentStarter* starter = nullptr;
+  /// Who says it belongs to this job; empty: a random name is made. At most 200 bytes.
+  std::string job_name = {};
+  /// Every host must have joined by then.
+  Duration join_deadline = std::chrono::seconds(30);
   /// Called once, when every check has passed and before the first agent is started: the place to
   /// change what a refused job must leave alone. An error ends the start. May be empty.
   std::function<Status()> before_start;
@@ -55,8 +61,8 @@ class Session {
   virtual ~Session() = default;
   /// Finishes the running step, saves a checkpoint and ends. Idempotent.
   virtual void request_stop() = 0;
-  /// The starter saw an agent process end.
-  virtual void agent_exited(HostId host, int wait_status) = 0;
+  /// The starter saw an agent process end. `last_words`: what it said last, if anything.
+  virtual void agent_exited(HostId host, int wait_status, const std::string& last_words) = 0;
   /// Blocks until the job has ended one way or another.
   virtual Outcome wait() = 0;
 };
@@ -79,6 +85,7 @@ class Agent {
 struct AgentOptions {
   AgentInvitation invitation;
   Logger log;
+  Duration patience = {};  ///< How long nobody may listen at the coordinator's address.
 };
 /// Runs a host agent in this process.
 std::unique_ptr<Agent> start_agent(AgentOptions options);

@@ -30,7 +30,8 @@ struct Identity {
   std::string job;  ///< A connection between different jobs is refused.
   HostId host;
   NicId nic;
-  Epoch epoch;  ///< Of the coordinator that the process follows.
+  Epoch epoch;                 ///< Of the coordinator that the process follows.
+  std::string host_name = {};  ///< At most 64 bytes; of whoever does not know its number yet.
 };
 
 /// Where a context listens: "127.1.2.1:4000" for tcp, "host-1/ib0" for sim.

@@ -1,0 +1,239 @@
+"""Goal: holmes launch trains on other machines as holmes train does on one: the same bits, losses
+survived, every host that cannot start named with the reason, and nothing left running.
+Method: network namespaces as hosts, with a real sshd in each (namespaces.py)."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import job as e2e
+import namespaces
+
+CLUSTERS = {"a": ["a0", "a1"], "b": ["b0", "b1"]}
+END_S = 30
+
+
+def setUpModule():
+    reason = namespaces.why_not()
+    if reason:
+        raise unittest.SkipTest(reason)
+
+
+class OnOtherMachines(unittest.TestCase):
+    """A site, and how a job is launched from its head."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.site_folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.site_folder.cleanup)
+        cls.site = namespaces.Site(cls.site_folder.name, CLUSTERS)
+        cls.addClassCleanup(cls.site.close)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.addCleanup(self.nothing_runs)
+
+    def command(self, job, *options):
+        if "--ssh" not in options:
+            options = ("--ssh", f"ssh -F {self.site.ssh_config}", *options)
+        return self.site.inside("head", e2e.HOLMES, "launch", str(job.file), "--insecure",
+                                *options)
+
+    def launch(self, job, *options):
+        return subprocess.run(self.command(job, *options), capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=e2e.DEADLINE_S)
+
+    def start(self, job, *options):
+        process = subprocess.Popen(self.command(job, *options), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def nothing_runs(self):
+        """No host has a process of ours any more, within the deadline."""
+        end = time.monotonic() + END_S
+        left = ["?"]
+        while left and time.monotonic() < end:
+            left = [(host, pid) for host in self.site.hosts for pid in self.site.pids(host)]
+            time.sleep(0.05)
+        self.assertEqual(left, [])
+
+    def reference(self, steps):
+        """The same job on one host of this machine."""
+        job = e2e.Job(self.folder, stages=1, replicas=1, steps=steps, run_folder="reference")
+        done = job.run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return job
+
+    def assert_same_result(self, job, reference):
+        self.assertEqual(job.losses(), reference.losses())
+        self.assertEqual(job.tensors(), reference.tensors())
+
+
+class Launch(OnOtherMachines):
+    def test_trains_by_ssh_to_the_same_bits(self):
+        job = e2e.Job(self.folder, steps=20)
+        before = {host: self.site.bytes_sent(host, "fast0") for host in self.site.hosts}
+        done = self.launch(job)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same_result(job, self.reference(20))
+        for host in self.site.hosts:  # gradients went over the fabric inside the cluster
+            sent = self.site.bytes_sent(host, "fast0") - before[host]
+            self.assertGreater(sent, 20 * 4 * 1000, host)
+
+    def test_goes_on_when_an_agent_is_killed(self):
+        job = e2e.Job(self.folder, steps=60)
+        process = self.start(job)
+        self.assertTrue(job.wait_for_steps(process, 10), "no step was made")
+        os.kill(self.site.agents("b1")[0], signal.SIGKILL)
+        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, "host b1")
+        self.assert_same_result(job, self.reference(60))
+
+    def test_goes_on_when_a_host_is_cut_off(self):
+        job = e2e.Job(self.folder, steps=400)
+        process = self.start(job, "--set", "resilience.timeout_ms=1000")
+        self.assertTrue(job.wait_for_steps(process, 10), "no step was made")
+        self.site.ip("b1", "link", "set", "eth0", "down")
+        try:
+            _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        finally:
+            self.site.ip("b1", "link", "set", "eth0", "up")
+            for pid in self.site.pids("b1"):
+                os.kill(pid, signal.SIGKILL)  # what is cut off cannot be told to end
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, "host b1")
+        self.assertEqual([loss for loss in job.losses()], self.reference(400).losses())
+
+    def test_stops_on_a_signal_and_resumes(self):
+        job = e2e.Job(self.folder, steps=200)
+        process = self.start(job)
+        self.assertTrue(job.wait_for_steps(process, 5), "no step was made")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 3, errors)
+        self.nothing_runs()
+        done = self.launch(job, "--resume")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same_result(job, self.reference(200))
+
+    def test_no_agent_outlives_a_launcher_that_is_killed(self):
+        job = e2e.Job(self.folder, steps=100000)
+        process = self.start(job)
+        self.assertTrue(job.wait_for_steps(process, 5), "no step was made")
+        process.kill()
+        process.wait()
+        self.nothing_runs()
+
+    def test_trains_on_chosen_hosts(self):
+        job = e2e.Job(self.folder, steps=10)
+        hostfile = job.folder / "hosts"
+        hostfile.write_text("# both clusters\na0 slots=1\na1 slots=1\nb0 slots=1 # the last\nb1\n")
+        done = self.launch(job, "--hosts", str(hostfile), "--exclude", "a1,b1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(job.agents()), ["a0", "b0"])
+        self.assert_same_result(job, self.reference(10))
+
+    def test_agents_that_others_start(self):
+        job = e2e.Job(self.folder, steps=10)
+        at = self.site.address("head") + ":29500"
+
+        def agent(host, *options):
+            return subprocess.Popen(
+                self.site.inside(host, e2e.HOLMES, "agent", "--host", host, "--rdzv-id", "by-hand",
+                                 "--wait", "60", *options),
+                env={**os.environ, "MASTER_ADDR": self.site.address("head"),
+                     "MASTER_PORT": "29500"},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+        agents = [agent(host) for host in self.site.hosts]
+        process = self.start(job, "--via", "static", "--rdzv-id", "by-hand", "--rdzv-endpoint", at)
+        stranger = subprocess.run(
+            self.site.inside("a0", e2e.HOLMES, "agent", "--host", "c7", "--rdzv-id", "by-hand",
+                             "--rdzv-endpoint", at, "--wait", "60"),
+            capture_output=True, text=True, timeout=e2e.DEADLINE_S)
+        self.assertEqual(stranger.returncode, 1)
+        self.assertRegex(stranger.stderr, "host c7 was turned away: the job has no host of that name"
+                                          "|cannot join|the coordinator is gone")
+        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 0, errors)
+        for each in agents:
+            output, _ = each.communicate(timeout=END_S)
+            self.assertEqual(each.returncode, 0, output)
+        self.assert_same_result(job, self.reference(10))
+
+
+class Refusals(OnOtherMachines):
+    """Each host that cannot take part is named, with the reason, in one line."""
+
+    def assert_fails(self, job, code, pattern, *options):
+        begun = time.monotonic()
+        done = self.launch(job, *options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(done.stderr, pattern)
+        self.assertNotIn("Traceback", done.stderr)
+        return time.monotonic() - begun
+
+    def test_a_host_without_sshd(self):
+        self.site.stop_sshd("b1")
+        self.addCleanup(self.site.start_sshd, "b1")
+        self.assert_fails(e2e.Job(self.folder), 1, "host b1.*Connection refused")
+
+    def test_a_host_that_does_not_let_us_in(self):
+        config = self.site.ssh_config.read_text().replace("user_key", "host_key")
+        other = self.site.folder / "other_config"
+        other.write_text(config)
+        self.assert_fails(e2e.Job(self.folder), 1, "host [ab][01].*Permission denied", "--ssh",
+                          f"ssh -F {other}")
+
+    def test_a_host_without_holmes(self):
+        self.assert_fails(e2e.Job(self.folder), 1, "host [ab][01].*/no/holmes.*No such file",
+                          "--remote-executable", "/no/holmes")
+
+    def test_a_host_that_nobody_knows(self):
+        job = e2e.Job(self.folder)
+        cluster = job.folder / "cluster-2x2.toml"
+        cluster.write_text(cluster.read_text().replace('name = "b1"', 'name = "nowhere.invalid"'))
+        self.assert_fails(job, 1, "host nowhere.invalid.*cannot be looked up")
+
+    def test_a_nic_that_is_not_there(self):
+        job = e2e.Job(self.folder)
+        cluster = job.folder / "cluster-2x2.toml"
+        cluster.write_text(cluster.read_text().replace('"fast0"', '"ib7"', 1))
+        self.assert_fails(job, 1, r"host a0.*NIC ib7 of host a0 has no address.*fast0 \(10\.77\.1\.")
+
+    def test_who_does_not_accept_plain_connections(self):
+        job = e2e.Job(self.folder)
+        done = subprocess.run([e2e.HOLMES, "launch", str(job.file)], capture_output=True, text=True,
+                              timeout=e2e.DEADLINE_S)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, "not encrypted.*--insecure")
+
+    def test_lists_that_make_no_sense(self):
+        job = e2e.Job(self.folder)
+        for options, pattern in [
+                (["--hosts", "a0,a9"], "no host named a9; did you mean"),
+                (["--hosts", "a0,a0"], "host a0 is named twice"),
+                (["--hosts", "a0:2,b0"], "slots=2, but the cluster file gives it 1 device"),
+                (["--hosts", "a0,b0", "--include", "a0", "--exclude", "a0"], "leave no host"),
+                (["--hosts", "/no/such/hostfile"], "there is no file /no/such/hostfile")]:
+            with self.subTest(options):
+                self.assert_fails(job, 2, pattern, *options)
+        bad = job.folder / "bad"
+        bad.write_text("a0 slots=1\nb0 slots=many\n")
+        self.assert_fails(job, 2, re.escape(f"{bad}:2: slots must be a whole number"), "--hosts",
+                          str(bad))
+
+
+if __name__ == "__main__":
+    unittest.main()
