@@ -20,7 +20,7 @@ END_S = 30
 def setUpModule():
     reason = namespaces.why_not()
     if reason:
-        raise unittest.SkipTest(reason)
+        raise unittest.SkipTest("no hosts can be made here: " + reason)
 
 
 class OnOtherMachines(unittest.TestCase):
