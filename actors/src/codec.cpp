@@ -110,6 +110,11 @@ void write(const Prepare& prepare, Builder out) {
   to.setGradientNorm(prepare.settle_norm.value_or(0));
   to.setSave(prepare.save);
   to.setStop(prepare.stop);
+  auto down = to.initNicsDown(count(prepare.nics_down.size()));
+  for (unsigned i = 0; i < prepare.nics_down.size(); ++i) {
+    down[i].setHost(prepare.nics_down[i].host.value());
+    down[i].setNic(prepare.nics_down[i].nic.value());
+  }
 }
 
 void write(const AgentReady& ready, Builder out) {
@@ -180,6 +185,20 @@ void write(const AgentStop& stop, Builder out) {
 
 void write(const LeaveRequest&, Builder out) {
   out.setLeaveRequest();
+}
+
+void write(const TryLink& link, Builder out) {
+  auto to = out.initTryLink();
+  to.setEpoch(link.epoch.value());
+  to.setNic(link.nic.value());
+  to.setPeer(link.peer.value());
+  to.setAddress(link.address);
+}
+
+void write(const LinkWorks& link, Builder out) {
+  auto to = out.initLinkWorks();
+  to.setNic(link.nic.value());
+  to.setPeer(link.peer.value());
 }
 
 void write(const TurnedAway& turned_away, Builder out) {
@@ -282,6 +301,8 @@ Result<ControlMessage> read_prepare(schema::Prepare::Reader in) {
   if (in.getSettle()) prepare.settle_norm = in.getGradientNorm();
   prepare.save = in.getSave();
   prepare.stop = in.getStop();
+  for (const auto nic : in.getNicsDown())
+    prepare.nics_down.push_back({HostId(nic.getHost()), NicId(nic.getNic())});
   return ControlMessage(std::move(prepare));
 }
 
@@ -363,6 +384,14 @@ Result<ControlMessage> read(schema::ControlMessage::Reader in) {
       return ControlMessage(read_commit(in.getCommit()));
     case Which::LEAVE_REQUEST:
       return ControlMessage(LeaveRequest{});
+    case Which::TRY_LINK: {
+      const auto link = in.getTryLink();
+      return ControlMessage(TryLink{Epoch(link.getEpoch()), NicId(link.getNic()),
+                                    HostId(link.getPeer()), link.getAddress().cStr()});
+    }
+    case Which::LINK_WORKS:
+      return ControlMessage(
+          LinkWorks{NicId(in.getLinkWorks().getNic()), HostId(in.getLinkWorks().getPeer())});
     case Which::TURNED_AWAY:
       return ControlMessage(TurnedAway{in.getTurnedAway().cStr()});
   }

@@ -24,6 +24,13 @@ struct NicAddress {
   friend bool operator==(const NicAddress&, const NicAddress&) = default;
 };
 
+/// A NIC of the cluster.
+struct HostNic {
+  HostId host;
+  NicId nic;
+  friend auto operator<=>(const HostNic&, const HostNic&) = default;
+};
+
 /// Agent to coordinator, once, after connecting.
 struct Join {
   HostId host;
@@ -68,6 +75,7 @@ struct Prepare {
   std::optional<double> settle_norm = {};  ///< Of the last commit: apply it where it is missing.
   bool save = false;                       ///< Begin with a checkpoint.
   bool stop = false;                       ///< Train no step.
+  std::vector<HostNic> nics_down = {};     ///< Not to be used.
 };
 struct AgentReady {
   Generation generation;
@@ -121,13 +129,26 @@ struct AgentStop {
   Generation generation;
 };
 
+/// Coordinator to agent: open a link, though no plan needs it, and say if it works.
+struct TryLink {
+  Epoch epoch;
+  NicId nic;
+  HostId peer;
+  std::string address;
+};
+/// Agent to coordinator: the link that was to be tried is there.
+struct LinkWorks {
+  NicId nic;
+  HostId peer;
+};
+
 /// Agent to coordinator: this host is to leave the job; until it is let go it takes part.
 struct LeaveRequest {};
 
 using ControlMessage =
     std::variant<Join, Welcome, Announce, AgentQuiet, Prepare, AgentReady, AgentGo, StepReport,
                  ValidationReport, SaveReport, Heartbeat, FailureReport, AgentStop, Vote, Commit,
-                 LeaveRequest, TurnedAway>;
+                 LeaveRequest, TurnedAway, TryLink, LinkWorks>;
 
 Buffer encode(const ControlMessage& message);
 /// kCorrupt when the bytes are no control message of this protocol.

@@ -24,6 +24,7 @@ Coordinator::Coordinator(caf::actor_system& system, Logger log, CoordinatorSpec 
                          CoordinatorResources resources)
     : ExecutorActor(system, resources.context.executor(), std::move(log)),
       spec_(std::move(spec)),
+      job_(spec_.job),
       resources_(std::move(resources)),
       agents_(spec_.job.cluster.hosts.size()),
       plan_(spec_.plan),
@@ -39,6 +40,7 @@ Coordinator::Coordinator(caf::actor_system& system, Logger log, CoordinatorSpec 
 Coordinator::~Coordinator() {
   executor().cancel(deadline_);
   executor().cancel(watch_timer_);
+  for (auto& [nic, lost] : lost_nics_) executor().cancel(lost.timer);
   for (auto& agent : agents_)
     if (agent.connection) agent.connection->close();
 }
@@ -109,7 +111,7 @@ void Coordinator::from_agent(HostId host, const Buffer& bytes) {
                       std::is_same_v<T, AgentQuiet> || std::is_same_v<T, StepReport> ||
                       std::is_same_v<T, ValidationReport> || std::is_same_v<T, SaveReport> ||
                       std::is_same_v<T, Heartbeat> || std::is_same_v<T, FailureReport> ||
-                      std::is_same_v<T, LeaveRequest>)
+                      std::is_same_v<T, LeaveRequest> || std::is_same_v<T, LinkWorks>)
           on(host, value);
         else
           log().warning(name(host) + " sent a message that only a coordinator may send");
@@ -137,6 +139,7 @@ void Coordinator::prepare(Prepare order) {
   order.epoch = epoch_;
   order.generation = generation_;
   order.plan = plan_;
+  order.nics_down = nics_down();
   first_step_ = order.first_step;
   for (const auto& agent : agents_)
     if (agent.member && !agent.gone)

@@ -114,6 +114,13 @@ class Coordinator final : public ExecutorActor {
     Regrouped report;
     TimePoint reached;  ///< When the phase before this one was over.
   };
+  /// A NIC that was lost.
+  struct LostNic {
+    bool down = true;  ///< And is not used.
+    Duration pause{};  ///< Before it is tried again.
+    Executor::TimerId timer = 0;
+    std::set<HostNic> heard;  ///< Peers that a link to works again.
+  };
   /// Where the state can be loaded from.
   struct Checkpoint {
     Step step;
@@ -160,6 +167,20 @@ class Coordinator final : public ExecutorActor {
   void lose(HostId host, std::string operation, Error cause);
   void fail(Incident incident);
 
+  // NICs that are lost, and come back (coordinator_nics.cpp).
+  std::set<HostNic> nics_at_fault(const Blame& blame) const;
+  bool use_other_nics(Blame& blame);
+  void stop_using(const std::set<HostNic>& nics);
+  void try_again_later(HostNic nic, Duration pause);
+  void try_again(HostNic nic);
+  void on(HostId host, const LinkWorks& link);
+  std::vector<HostNic> peers_of(HostNic nic) const;
+  bool is_back(HostNic nic) const;
+  void forget_nics(HostId host);
+  void set_port(HostNic nic, bool up);
+  std::vector<HostNic> nics_down() const;
+  std::string name(HostNic nic) const;
+
   // Going on after a loss (coordinator_recovery.cpp).
   bool can_go_on() const;
   void lose(HostId host, Incident incident);
@@ -191,6 +212,7 @@ class Coordinator final : public ExecutorActor {
   std::string running_operation() const;
 
   const CoordinatorSpec spec_;
+  JobConfig job_;  // as it is: NICs that were lost are down in its cluster
   CoordinatorResources resources_;
   std::unique_ptr<transport::Listener> listener_;
   std::vector<Agent> agents_;  // one for each host
@@ -211,6 +233,7 @@ class Coordinator final : public ExecutorActor {
   TimePoint last_step_at_;
   bool stop_requested_ = false;
   std::optional<Step> stopped_after_;  // the step that the members committed as their last
+  std::map<HostNic, LostNic> lost_nics_;
   std::vector<Suspicion> suspicions_;  // links that an agent has lost, both hosts still here
   TimePoint moved_;                    // when something was last finished
   PauseDetector pauses_;

@@ -15,6 +15,7 @@ bool Coordinator::may_come(HostId host) const {
 }
 
 void Coordinator::greet(HostId host, std::shared_ptr<transport::Connection> connection) {
+  forget_nics(host);  // what was wrong with them may have gone with its agent
   auto& agent = agents_[host.index()];
   agent = {};
   agent.life = ++lives_;
@@ -65,13 +66,21 @@ void Coordinator::change_members() {
     if (agent.leaving) leavers.emplace_back(host);
     agent.member = true;
   }
-  if (joining.empty() && leavers.empty()) return;
-  const auto plan = plan_for(spec_.job, plan_.job, hosts_to_plan_for());
+  std::vector<HostNic> back;
+  for (const auto& [nic, lost] : lost_nics_)
+    if (lost.down && is_back(nic)) back.push_back(nic);
+  if (joining.empty() && leavers.empty() && back.empty()) return;
+  for (const HostNic nic : back) {
+    lost_nics_[nic].down = false;
+    set_port(nic, true);
+  }
+  const auto plan = plan_for(job_, plan_.job, hosts_to_plan_for());
   if (!plan) return keep_leavers(plan.error());
   if (*plan == plan_) return dismiss_leavers();
   regrouping_ = Regrouping{{}, clock().now()};
   for (const HostId host : joining) regrouping_->report.joined.push_back(name(host));
   for (const HostId host : leavers) regrouping_->report.left.push_back(name(host));
+  for (const HostNic nic : back) regrouping_->report.nics_back.push_back(name(nic));
   regroup();
 }
 

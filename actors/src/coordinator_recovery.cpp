@@ -50,11 +50,14 @@ void Coordinator::lose(HostId host, Incident incident) {
   recover(std::move(incident));
 }
 
-/// Links are lost, but both ends live. A host that has lost more peers than any other is cut off,
-/// and lost. Where a single link broke, everybody stays, and the link is opened again.
+/// Links are lost, but both ends live. Where other NICs can do their work, they do. Else a host
+/// that has lost more peers than any other is cut off, and lost. Where a single link broke,
+/// everybody stays, and the link is opened again.
 void Coordinator::links_lost() {
   if (leaving() || suspicions_.empty()) return;
-  auto [host, incident] = blame();
+  auto blamed = blame();
+  if (use_other_nics(blamed)) return;
+  auto& [host, incident] = blamed;
   if (host) return lose(*host, std::move(incident));
   if (!can_go_on() || ++relinks_ > kRelinksMax) return fail(std::move(incident));
   if (!regrouping_) regrouping_ = Regrouping{{}, clock().now()};
@@ -111,10 +114,10 @@ void Coordinator::resume() {
   }
   const auto resumption = resume_from(begun_.step, last_commit_, seen, held);
   for (const auto& step : resumption.unheard) committed(step);
-  auto plan = plan_for(spec_.job, plan_.job, hosts_to_plan_for());
+  auto plan = plan_for(job_, plan_.job, hosts_to_plan_for());
   if (!plan) {
     keep_leavers(plan.error());  // they are needed after all
-    plan = plan_for(spec_.job, plan_.job, hosts_to_plan_for());
+    plan = plan_for(job_, plan_.job, hosts_to_plan_for());
   }
   regrouping_->report.plan += phase_duration();
   if (!plan) return fail(incident("", "planning for the hosts that are left", plan.error()));
@@ -136,8 +139,8 @@ std::optional<Prepare> Coordinator::resume_with(const Resumption& resumption,
   Prepare order;
   order.first_step = resumption.first_step;
   if (resumption.first_step != begun_.step) {
-    const auto& cluster = spec_.job.cluster;
-    const auto keepers = keepers_of(plan_, spec_.job);
+    const auto& cluster = job_.cluster;
+    const auto keepers = keepers_of(plan_, job_);
     auto transfers = state_transfers({plan_, keepers, cluster, spec_.job.model, *table_, held});
     if (transfers) {
       regrouping_->report.moved = bytes_between_hosts(*transfers, cluster);

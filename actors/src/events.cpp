@@ -3,17 +3,22 @@
 namespace holmes::actors {
 
 std::string to_string(const Incident& incident) {
+  const bool several = incident.other_nics && incident.nic.find(',') != std::string::npos;
   const std::string who = !incident.host.empty() ? "host " + incident.host
+                          : several              ? "NICs " + incident.nic
+                          : incident.other_nics  ? "NIC " + incident.nic
                           : incident.goes_on     ? "a link"
                                                  : "the job";
-  std::string text = who + (incident.goes_on ? " is lost" : " failed");
-  if (!incident.nic.empty()) text += " at NIC " + incident.nic;
+  std::string text = who + (several ? " are lost" : incident.goes_on ? " is lost" : " failed");
+  if (!incident.nic.empty() && !incident.other_nics) text += " at NIC " + incident.nic;
   if (!incident.operation.empty()) text += " during " + incident.operation;
   text += incident.any_committed
               ? " (last committed step " + std::to_string(incident.last_committed.value()) + ")"
               : " (no step committed yet)";
   text += ": " + incident.cause.message();
-  if (incident.goes_on)
+  if (incident.other_nics)
+    text += "; other NICs take its place";
+  else if (incident.goes_on)
     text += incident.host.empty() ? "; it is opened again" : "; the other hosts go on without it";
   return text;
 }
@@ -23,17 +28,19 @@ std::string to_string(const Regrouped& regrouped) {
     return std::to_string(time / std::chrono::milliseconds(1)) + " ms";
   };
   std::string text;
-  const auto name = [&text](const char* how, const std::vector<std::string>& hosts,
-                            const char* why) {
-    for (std::size_t i = 0; i < hosts.size(); ++i)
-      text += i > 0 ? ", " + hosts[i]
-                    : (text.empty() ? "" : ", ") + std::string(how) +
-                          (hosts.size() == 1 ? " host " : " hosts ") + hosts[i];
-    if (!hosts.empty()) text += why;
+  const auto name = [&text](const char* how, const char* what,
+                            const std::vector<std::string>& names, const char* why) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      text += i > 0 ? ", " + names[i]
+                    : (text.empty() ? "" : ", ") + std::string(how) + " " + what +
+                          (names.size() == 1 ? " " : "s ") + names[i];
+    if (!names.empty()) text += why;
   };
-  name("with", regrouped.joined, "");
-  name("without", regrouped.lost, "");
-  name("without", regrouped.left, ", which left");
+  name("with", "host", regrouped.joined, "");
+  name("with", "NIC", regrouped.nics_back, "");
+  name("without", "host", regrouped.lost, "");
+  name("without", "host", regrouped.left, ", which left");
+  name("without", "NIC", regrouped.nics_lost, "");
   text = "on " + (text.empty() ? "with all hosts" : text) + " from step " +
          std::to_string(regrouped.first_step.value()) + " after " +
          ms(regrouped.agree + regrouped.plan + regrouped.move + regrouped.first) + " (agree " +

@@ -8,6 +8,7 @@ namespace holmes::actors {
 namespace {
 
 constexpr Duration kDialDeadline = std::chrono::seconds(10);
+constexpr Duration kLinkDialMin = std::chrono::seconds(1);
 constexpr Duration kDialAgain = std::chrono::milliseconds(250);
 /// A coordinator that is silent for so long will not come back. It may well be stopped for a while
 /// (a debugger, a terminal): training does not need it.
@@ -37,10 +38,7 @@ HostAgent::~HostAgent() {
 caf::behavior HostAgent::make_behavior() {
   return {
       [this](const ControlArrived& arrived) { on(arrived); },
-      [this](const LinkUp& up) {
-        links_up_.emplace(up.nic, up.peer);
-        ready_when_complete();
-      },
+      [this](const LinkUp& up) { on(up); },
       [this](const LinkLost& lost) { on(lost); },
       [this](const TrafficCounted& counted) { traffic_[counted.nic] = counted; },
       [this](const MemberReady& ready) {
@@ -105,7 +103,7 @@ void HostAgent::from_coordinator(const Buffer& bytes) {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, Welcome> || std::is_same_v<T, Prepare> ||
                       std::is_same_v<T, AgentGo> || std::is_same_v<T, Announce> ||
-                      std::is_same_v<T, AgentStop>) {
+                      std::is_same_v<T, AgentStop> || std::is_same_v<T, TryLink>) {
           if (is_in_force(value.epoch)) on(value);
         } else if constexpr (std::is_same_v<T, TurnedAway>) {
           end(true, "host " + host_name_ + " was turned away: " + value.reason);
@@ -151,6 +149,7 @@ Status HostAgent::open(const Welcome& welcome) {
   HOLMES_TRY_ASSIGN(job_, parse_resolved_job(welcome.job_toml, welcome.cluster_toml));
   if (host_.index() >= job_.cluster.hosts.size())
     return Error(ErrorCode::kInvalidArgument, "this agent's host is not in the cluster file");
+  whole_cluster_ = job_.cluster;
   cluster_ = std::make_shared<const partition::Cluster>(job_.cluster);
   table_ = std::make_shared<const std::vector<LayerTable>>(model_table(job_.model));
   watch_coordinator();  // its period is known only now
@@ -196,7 +195,7 @@ Status HostAgent::open_nic(NicId nic) {
   const Duration silence_max = std::chrono::milliseconds(job_.resilience.timeout_ms);
   NicSpec spec{{job_name_, host_, nic, Epoch(0)},
                name,
-               kDialDeadline,
+               std::clamp<Duration>(silence_max, kLinkDialMin, kDialDeadline),
                std::min(kTrafficReportMax, silence_max / 4),
                silence_max};
   nics_.push_back(std::make_unique<Nic>(system_, log().named("nic " + name), std::move(spec),
@@ -239,8 +238,22 @@ bool HostAgent::may_send(HostId host, const Commit& commit) const {
   return above && cluster_->host_of(*above) == host;
 }
 
+void HostAgent::on(const LinkUp& up) {
+  links_up_.emplace(up.nic, up.peer);
+  if (links_tried_.erase({up.nic, up.peer}) > 0) tell(LinkWorks{up.nic, up.peer});
+  ready_when_complete();
+}
+
+void HostAgent::on(const TryLink& link) {
+  if (link.nic.index() >= nics_.size() || link.peer.index() >= whole_cluster_.hosts.size())
+    return log().warning("a link that there cannot be was not tried");
+  links_tried_.emplace(link.nic, link.peer);
+  caf::anon_send(nics_[link.nic.index()]->handle(), OpenLink{link.peer, link.address});
+}
+
 void HostAgent::on(const LinkLost& lost) {
   links_up_.erase({lost.nic, lost.peer});
+  links_tried_.erase({lost.nic, lost.peer});
   if (over_ || !links_needed_.contains({lost.nic, lost.peer})) return;
   report_failure({generation_, true, lost.peer,
                   cluster_->hosts[host_.index()].nics[lost.nic.index()].name, "", lost.error});

@@ -78,11 +78,13 @@ class HostAgent final : public ExecutorActor {
   void on(const AgentGo& go);
   void on(const Announce& announce);
   void on(const AgentStop& stop);
+  void on(const TryLink& link);
   Status open(const Welcome& welcome);
   Status open_nics();
   Status open_nic(NicId nic);
 
   // A generation (host_agent_generation.cpp).
+  bool use_nics(const std::vector<HostNic>& down);
   void settle_and_build();
   void build();
   Status build_members(const Prepare& prepare);
@@ -101,6 +103,7 @@ class HostAgent final : public ExecutorActor {
 
   // From own actors and peers.
   void on(const ControlArrived& arrived);
+  void on(const LinkUp& up);
   void on(const LinkLost& lost);
   void on(const MemberFailed& failed);
   void on(const Quiet& quiet);
@@ -128,7 +131,8 @@ class HostAgent final : public ExecutorActor {
   std::optional<PauseDetector> pauses_;  // once it has joined
   Epoch epoch_;                          // highest of a coordinator so far
   JobConfig job_;
-  std::shared_ptr<const partition::Cluster> cluster_;
+  partition::Cluster whole_cluster_;                   // as the welcome had it
+  std::shared_ptr<const partition::Cluster> cluster_;  // without the NICs that are not to be used
   std::shared_ptr<const std::vector<LayerTable>> table_;
   std::unique_ptr<BufferPool> pool_;
   std::unique_ptr<BatchSource> batches_;
@@ -144,6 +148,7 @@ class HostAgent final : public ExecutorActor {
   std::shared_ptr<const Routes> routes_;
   std::set<std::pair<NicId, HostId>> links_up_;
   std::set<std::pair<NicId, HostId>> links_needed_;
+  std::set<std::pair<NicId, HostId>> links_tried_;  // that the coordinator asked about
   std::set<DeviceId> members_preparing_;
   bool preparing_ = false;
   bool exchanged_ = false;  // state is on its way

@@ -43,9 +43,24 @@ void HostAgent::on(const Prepare& prepare) {
     return log().warning("an order to prepare an old generation was ignored");
   if (prepare.plan.empty()) return leave();
   if (cluster_ == nullptr) return log().warning("a plan for an agent that has not started");
+  if (!use_nics(prepare.nics_down)) return log().warning("an order about NICs that there are not");
   generation_ = prepare.generation;
   order_ = std::make_shared<const Prepare>(prepare);
   settle_and_build();
+}
+
+/// Everybody must choose the same NICs: those that are down are down for all.
+bool HostAgent::use_nics(const std::vector<HostNic>& down) {
+  auto cluster = whole_cluster_;
+  for (const auto& [host, nic] : down) {
+    if (host.index() >= cluster.hosts.size() ||
+        nic.index() >= cluster.hosts[host.index()].nics.size())
+      return false;
+    cluster.hosts[host.index()].nics[nic.index()].port_up = false;
+  }
+  job_.cluster = cluster;
+  cluster_ = std::make_shared<const partition::Cluster>(std::move(cluster));
+  return true;
 }
 
 /// What is committed is applied first, where it is not yet.

@@ -68,6 +68,7 @@ struct ToJson {
               {"operation", event.operation},
               {"code", to_string(event.cause.code())},
               {"goes_on", event.goes_on},
+              {"other_nics", event.other_nics},
               {"message", to_string(event)}};
     if (event.any_committed) json["last_committed"] = event.last_committed.value();
     return json;
@@ -77,6 +78,8 @@ struct ToJson {
             {"lost", event.lost},
             {"left", event.left},
             {"joined", event.joined},
+            {"nics_lost", event.nics_lost},
+            {"nics_back", event.nics_back},
             {"generation", event.generation.value()},
             {"first_step", event.first_step.value()},
             {"steps_lost", event.steps_lost},

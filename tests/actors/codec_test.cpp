@@ -37,7 +37,8 @@ Prepare prepare() {
           {{7, StateUse::kKeptShard, DeviceId(1), DeviceId(2), {3, {4, 5}}, DeviceId(6)}},
           0.5,
           true,
-          true};
+          true,
+          {{HostId(1), NicId(0)}, {HostId(2), NicId(1)}}};
 }
 
 std::vector<ControlMessage> one_of_each() {
@@ -67,6 +68,8 @@ std::vector<ControlMessage> one_of_each() {
       Commit{Generation(33), Step(34), DeviceId(35), 4.5, 5.5, true, true},
       LeaveRequest{},
       TurnedAway{"no such host"},
+      TryLink{Epoch(1), NicId(2), HostId(3), "127.0.0.1:6"},
+      LinkWorks{NicId(4), HostId(5)},
   };
 }
 

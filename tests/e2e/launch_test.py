@@ -115,6 +115,32 @@ class Launch(OnOtherMachines):
         self.assertRegex(errors, "host b1")
         self.assertEqual([loss for loss in job.losses()], self.reference(400).losses())
 
+    def test_goes_on_over_another_nic_and_back(self):
+        job = e2e.Job(self.folder, steps=100000)
+        process = self.start(job, "--set", "resilience.timeout_ms=1000", "--set",
+                             "resilience.nic_retry_ms=500")
+        self.assertTrue(job.wait_for_steps(process, 10), "no step was made")
+        self.site.ip("a0", "link", "set", "fast0", "down")
+        self.addCleanup(self.site.ip, "a0", "link", "set", "fast0", "up")
+        self.wait_for(lambda: job.events("regrouped"), process)
+        self.site.ip("a0", "link", "set", "fast0", "up")
+        self.wait_for(lambda: len(job.events("regrouped")) > 1, process)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 3, errors)
+        lost, back = job.events("regrouped")
+        self.assertIn("a0/fast0", lost["nics_lost"])
+        self.assertEqual(back["nics_back"], lost["nics_lost"])
+        self.assertEqual(lost["lost"] + back["lost"], [])
+        self.assertEqual(job.losses(), self.reference(len(job.losses())).losses())
+
+    def wait_for(self, condition, process):
+        end = time.monotonic() + END_S
+        while not condition():
+            self.assertIsNone(process.poll(), "the job ended before")
+            self.assertLess(time.monotonic(), end, "it did not happen in time")
+            time.sleep(0.01)
+
     def test_stops_on_a_signal_and_resumes(self):
         job = e2e.Job(self.folder, steps=200)
         process = self.start(job)

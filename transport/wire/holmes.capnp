@@ -95,6 +95,8 @@ struct ControlMessage {
     quiet @15 :Quiet;
     leaveRequest @16 :Void;
     turnedAway @17 :Text;  # Coordinator to agent: why it cannot take part.
+    tryLink @18 :TryLink;
+    linkWorks @19 :LinkEnd;
   }
 }
 
@@ -109,6 +111,23 @@ struct NicAddress {
   host @0 :UInt32;
   nic @1 :UInt32;
   address @2 :Text;
+}
+
+# Coordinator to agent: open a link, though no plan needs it, and say if it works.
+struct TryLink {
+  epoch @0 :UInt64;
+  nic @1 :UInt32;
+  peer @2 :UInt32;
+  address @3 :Text;
+}
+# Agent to coordinator.
+struct LinkEnd {
+  nic @0 :UInt32;
+  peer @1 :UInt32;
+}
+struct HostNic {
+  host @0 :UInt32;
+  nic @1 :UInt32;
 }
 
 # Coordinator to agent: the job, every value resolved.
@@ -171,6 +190,7 @@ struct Prepare {
   gradientNorm @8 :Float64;
   save @9 :Bool;  # Begin with a checkpoint.
   stop @10 :Bool; # Train no step.
+  nicsDown @11 :List(HostNic);  # Not to be used.
 }
 
 struct Plan {

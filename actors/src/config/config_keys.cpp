@@ -473,6 +473,12 @@ constexpr Key kKeys[] = {
      "",
      "How often each host's agent is started again after it has failed; the host then comes back "
      "into the job."},
+    {"resilience",
+     "nic_retry_ms",
+     [](Draft& d) -> Target { return &d.job.resilience.nic_retry_ms; },
+     {10, 3600000},
+     "",
+     "Time until a NIC that was lost is tried again; doubled each time that it is lost anew."},
 };
 
 /// Quoted, and cut when absurdly long.

@@ -57,12 +57,13 @@ struct CheckpointSaved {
 /// The one record that every failure message is made from.
 struct Incident {
   std::string host;       ///< Who is at fault, by name; empty if nobody is known to be.
-  std::string nic;        ///< Where known.
+  std::string nic;        ///< Where known; "a0/ib0" where no host is at fault.
   std::string operation;  ///< What was going on, for example "reduce of step 12".
   Step last_committed;
   bool any_committed = false;
   Error cause{ErrorCode::kInternal, ""};
-  bool goes_on = false;  ///< The job goes on without the host: Regrouped follows.
+  bool goes_on = false;     ///< The job goes on without the host or the NIC: Regrouped follows.
+  bool other_nics = false;  ///< Of goes_on: other NICs do its work.
 };
 /// "host b0 lost during reduce of step 12 (last committed step 11): connection closed by peer".
 std::string to_string(const Incident& incident);
@@ -73,7 +74,9 @@ struct Regrouped {
   std::vector<std::string> lost;  ///< Hosts by name.
   std::vector<std::string> left;
   std::vector<std::string> joined;
-  Generation generation;  ///< That the job goes on in.
+  std::vector<std::string> nics_lost = {};  ///< "a0/ib0": not used from now on.
+  std::vector<std::string> nics_back = {};  ///< Used again.
+  Generation generation;                    ///< That the job goes on in.
   Step first_step;
   std::uint64_t steps_lost = 0;  ///< Committed steps that are done again; none unless the state was
                                  ///< gone and a checkpoint was loaded.

@@ -74,6 +74,8 @@ struct JobConfig {
     /// Going on takes a second copy of the optimizer's state in memory.
     OnLoss on_loss = OnLoss::kContinue;
     std::uint32_t restarts = 0;  ///< Of each host's agent, after it has failed.
+    /// Until a NIC that was lost is tried again; each time that it is lost anew doubles it.
+    std::uint32_t nic_retry_ms = 10000;
   } resilience;
 };
 
