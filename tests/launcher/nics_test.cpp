@@ -84,6 +84,17 @@ TEST(NicsCommand, AnInterfaceThatIsNamedIsUsed) {
       << "without a carrier no wish helps";
 }
 
+TEST(NicsCommand, OnlyWhatWasLeftOutIsSaidToBeBroughtBack) {
+  EXPECT_THAT(show_json("two-port-adapter", {"tun0", {}, {}}).out,
+              HasSubstr("used because NCCL_SOCKET_IFNAME names it, else left out: virtual "
+                        "interface (containers or guests of this host)"));
+  for (const auto* machine : {"no-rdma", "container"}) {
+    const auto named = show_json(machine, {"eth0", {}, {}});
+    EXPECT_THAT(named.names(), ::testing::Contains("eth0"));
+    EXPECT_THAT(named.out, Not(HasSubstr("remark\""))) << "it is used without being named too";
+  }
+}
+
 TEST(NicsCommand, BadVariablesAndFoldersExit2) {
   EXPECT_EQ(show_json("no-rdma", {{}, {}, "maybe"}).code, 2);
   EXPECT_EQ(show_json("roce-bond", {{}, {}, "maybe"}).code, 2);

@@ -102,11 +102,12 @@ std::string Interfaces::left_out(const Interface& interface, bool& by_choice) co
   if (interface.kind != InterfaceKind::kLoopback && !interface.carrier) return "no carrier";
   if (interface.addresses.empty() && interface.kind != InterfaceKind::kLoopback)
     return interface.link_local ? "only a link-local address" : "no address";
-  by_choice = true;
-  if (interface.kind == InterfaceKind::kLoopback) return "loopback";
-  if (physical_below(interface) != nullptr) return "";
+  const bool loopback = interface.kind == InterfaceKind::kLoopback;
+  if (!loopback && physical_below(interface) != nullptr) return "";
   // A container's only way out is a virtual interface.
-  if (interface.default_route || !has_physical()) return "";
+  if (!loopback && (interface.default_route || !has_physical())) return "";
+  by_choice = true;
+  if (loopback) return "loopback";
   if (interface.kind == InterfaceKind::kBridge)
     return "bridge without a physical port (containers or guests of this host)";
   return "virtual interface (containers or guests of this host)";
