@@ -90,11 +90,13 @@ Status check_learning_rate(Draft& draft) {
   }
   if (!draft.is_set("train.decay_steps")) rate.decay_steps = train.steps;
   if (rate.warmup_steps > rate.decay_steps) {
+    const bool given = draft.is_set("train.decay_steps");
     return invalid(draft, {"train.warmup_steps", "train.decay_steps", "train.steps"},
                    "train.warmup_steps = " + text(rate.warmup_steps) +
                        " is above train.decay_steps = " + text(rate.decay_steps) +
-                       (draft.is_set("train.decay_steps") ? "" : " (by default train.steps)") +
-                       "; warm up for fewer steps");
+                       (given ? "" : " (by default train.steps)") +
+                       "; lower train.warmup_steps too (0: no warm-up) or raise " +
+                       (given ? "train.decay_steps" : "train.steps"));
   }
   return {};
 }
