@@ -116,19 +116,27 @@ class LocalProcesses::Loop {
         spawn({options_.executable, options_.arguments(invitation), options_.log_file(host)});
     if (!pid) return pid;
     children_.push_back({host, *pid, watch_process(*pid)});
-    std::erase_if(started_, [host](const auto& other) { return other.first == host; });
-    started_.emplace_back(host, *pid);
-    if (options_.on_started) options_.on_started(started_);
+    tell_who_runs();
     return pid;
   }
 
+  void tell_who_runs() const {
+    if (!options_.on_change) return;
+    std::vector<std::pair<HostId, int>> running;
+    for (const auto& child : children_) running.emplace_back(child.host, child.pid);
+    options_.on_change(running);
+  }
+
   void reap() {
-    std::erase_if(children_, [this](const Child& child) {
+    std::vector<std::pair<HostId, int>> ended;
+    std::erase_if(children_, [&ended](const Child& child) {
       int status = 0;
       if (::waitpid(child.pid, &status, WNOHANG) == 0) return false;
-      report(child.host, status);
+      ended.emplace_back(child.host, status);
       return true;
     });
+    if (!ended.empty()) tell_who_runs();
+    for (const auto& [host, status] : ended) report(host, status);
   }
 
   void report(HostId host, int status) {
@@ -147,8 +155,7 @@ class LocalProcesses::Loop {
 
   const Options options_;
   const Descriptor wake_;
-  std::vector<Child> children_;                  // the loop's
-  std::vector<std::pair<HostId, int>> started_;  // the loop's
+  std::vector<Child> children_;  // the loop's
   std::mutex mutex_;
   std::deque<std::shared_ptr<Request>> requests_;
   bool stopping_ = false;

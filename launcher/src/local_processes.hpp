@@ -26,8 +26,8 @@ class LocalProcesses final : public actors::AgentStarter {
     std::function<std::vector<std::string>(const actors::AgentInvitation&)> arguments;
     /// Where the output of a host's agent goes.
     std::function<std::filesystem::path(HostId)> log_file;
-    /// The process last started for each host, after each start. Optional.
-    std::function<void(const std::vector<std::pair<HostId, int>>&)> on_started;
+    /// The processes that run, after each start and after each end. Optional.
+    std::function<void(const std::vector<std::pair<HostId, int>>&)> on_change;
     /// How long the destructor waits for processes that are ending before it kills them.
     Duration grace = std::chrono::seconds(3);
   };

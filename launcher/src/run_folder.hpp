@@ -71,7 +71,7 @@ class RunFolder {
 /// The last line of a text file that is not empty, cut when absurdly long; "" without one.
 std::string last_line(const std::filesystem::path& file);
 
-/// Content of processes.json: which process serves which host.
+/// Content of processes.json: which process serves which host; only those that run.
 struct AgentProcess {
   std::string host;
   int pid = 0;

@@ -129,9 +129,9 @@ LocalProcesses::Options process_options(const RunFolder& folder, const actors::J
     return start.words ? start.words(invitation.host, words) : words;
   };
   options.log_file = [&folder, &job](HostId host) { return folder.log_file(host_name(job, host)); };
-  options.on_started = [&](const std::vector<std::pair<HostId, int>>& started) {
+  options.on_change = [&](const std::vector<std::pair<HostId, int>>& running) {
     std::vector<AgentProcess> processes;
-    for (const auto& [host, pid] : started) processes.push_back({host_name(job, host), pid});
+    for (const auto& [host, pid] : running) processes.push_back({host_name(job, host), pid});
     if (auto status = folder.write("processes.json", processes_json(processes)); !status)
       services.log.warning(status.error().message());
   };

@@ -134,7 +134,7 @@ class Job:
         return True
 
     def agents(self):
-        """Host name -> process id, as processes.json names them so far."""
+        """Host name -> process id of those that run, as processes.json names them."""
         path = self.run_folder / "processes.json"
         rows = json.loads(path.read_text()) if path.exists() else []
         return {row["host"]: row["pid"] for row in rows}
@@ -162,6 +162,11 @@ class Job:
                     found[name] = data
         return {name: b"".join(data[k] for k in sorted(data)) if isinstance(data, dict) else data
                 for name, data in found.items()}
+
+
+def started(output):
+    """Ids of the agents that `holmes train` said on its standard output it has started."""
+    return [int(pid) for pid in re.findall(r"started \(process (\d+)\)", output)]
 
 
 def alive(pid):

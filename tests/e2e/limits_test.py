@@ -20,7 +20,7 @@ class Limits(unittest.TestCase):
         result = subprocess.run(self.job.command("--overwrite"), capture_output=True, text=True,
                                 timeout=60, preexec_fn=lambda: resource.setrlimit(kind, limits))
         self.assertTrue(e2e.wait_until(
-            lambda: not any(map(e2e.alive, self.job.agents().values())), 5))
+            lambda: not any(map(e2e.alive, e2e.started(result.stdout))), 5))
         return result
 
     def assert_said(self, result, *parts):

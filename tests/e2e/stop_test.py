@@ -25,8 +25,9 @@ class Stop(unittest.TestCase):
 
     def finish(self, job, process):
         """Exit code and errors; no agent may outlive the launcher for long."""
-        _, errors = process.communicate(timeout=30)
-        agents = job.agents().values()
+        agents = list(job.agents().values())
+        output, errors = process.communicate(timeout=30)
+        agents += e2e.started(output or "")
         self.assertTrue(e2e.wait_until(lambda: not any(map(e2e.alive, agents)), 5))
         return process.returncode, errors
 

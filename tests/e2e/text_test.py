@@ -24,8 +24,9 @@ class Text(unittest.TestCase):
         self.addCleanup(lambda: e2e.end(process, job.agents().values()))
         self.assertTrue(job.wait_for_steps(process, 5))
         change()
-        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
-        agents = job.agents().values()
+        output, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        agents = e2e.started(output)
+        self.assertEqual(len(agents), 4)
         self.assertTrue(e2e.wait_until(lambda: not any(map(e2e.alive, agents)), 5))
         return job, process.returncode, errors
 

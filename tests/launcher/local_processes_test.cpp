@@ -69,16 +69,27 @@ TEST_F(Processes, AreDirectChildrenInTheirOwnGroup) {
   EXPECT_NE(::getpgid(*pid), ::getpgrp());
 }
 
-TEST_F(Processes, AreNamedAsTheyStart) {
+TEST_F(Processes, AreNamedAsLongAsTheyRun) {
   auto options = shell("exec sleep 60");
   std::vector<std::pair<HostId, int>> seen;
-  options.on_started = [&seen](const auto& started) { seen = started; };
-  LocalProcesses processes(std::move(options));
-  const auto first = processes.start({HostId(0), "h0", "", ""});
-  const auto second = processes.start({HostId(1), "h1", "", ""});
-  ASSERT_TRUE(first && second);
-  EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(HostId(0), *first),
-                                         testing::Pair(HostId(1), *second)));
+  options.on_change = [&seen](const auto& running) { seen = running; };
+  {
+    LocalProcesses processes(std::move(options));
+    const auto first = processes.start({HostId(0), "h0", "", ""});
+    const auto second = processes.start({HostId(1), "h1", "", ""});
+    ASSERT_TRUE(first && second);
+    EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(HostId(0), *first),
+                                           testing::Pair(HostId(1), *second)));
+    std::promise<HostId> ended;
+    processes.on_exit([&ended](HostId host, int) { ended.set_value(host); });
+    ::kill(*first, SIGKILL);
+    auto end = ended.get_future();
+    ASSERT_EQ(end.wait_for(kDeadline), std::future_status::ready);
+    processes.on_exit({});
+    EXPECT_EQ(end.get(), HostId(0));
+    EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(HostId(1), *second)));
+  }
+  EXPECT_THAT(seen, testing::IsEmpty());
 }
 
 TEST_F(Processes, AreKilledWhenTheStarterGoes) {

@@ -63,7 +63,7 @@ class Train : public testing::Test {
                             true,
                             [this](const actors::ConfigSource&) { return load(); },
                             std::move(start),
-                            "/bin/false"});
+                            agent_});
   }
   std::string file(const std::string& name) const { return read_file(job_.run.folder / name); }
 
@@ -78,6 +78,7 @@ class Train : public testing::Test {
   TrainCommand command_;
   actors::JobConfig job_;
   std::string job_error_;
+  std::string agent_ = "/bin/false";
 };
 
 TEST_F(Train, LeavesWhatHappenedInTheRunFolder) {
@@ -180,18 +181,24 @@ TEST_F(Train, HostsThatAreOtherMachinesAreForLaunch) {
 }
 
 TEST_F(Train, AgentsAreStartedThroughTheRunFolder) {
+  const auto script = folder_.path() / "agent";
+  write_file(script, "#!/bin/sh\nexec sleep 60\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  agent_ = script;
   Result<int> pid = 0;
+  std::string processes;
   EXPECT_EQ(run([&](actors::SessionOptions options) -> Result<std::unique_ptr<actors::Session>> {
               HOLMES_TRY(options.before_start());
               pid = options.starter->start({HostId(1), "b0", "job", "127.0.0.1:1"});
+              processes = file("processes.json");
               return Error(ErrorCode::kTimeout, "host b0 did not come");
             }),
             1);
   ASSERT_TRUE(pid) << pid.error().message();
-  const auto processes = nlohmann::json::parse(file("processes.json"));
-  ASSERT_EQ(processes.size(), 1U);
-  EXPECT_EQ(processes[0]["host"], "b0");
-  EXPECT_EQ(processes[0]["pid"], *pid);
+  EXPECT_EQ(nlohmann::json::parse(processes),
+            nlohmann::json::parse(processes_json({{"b0", *pid}})));
+  EXPECT_EQ(nlohmann::json::parse(file("processes.json")), nlohmann::json::array())
+      << "it is named as long as it runs";
   EXPECT_TRUE(std::filesystem::exists(job_.run.folder / "logs/b0.log"));
 }
 
