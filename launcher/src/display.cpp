@@ -36,7 +36,7 @@ Display::Display(Console& console, const Clock& clock, DisplayOptions options)
 
 void Display::on_event(const actors::Event& event) {
   if (const auto* incident = std::get_if<actors::Incident>(&event))
-    console_.log("holmes: " + printable(to_string(*incident)));
+    console_.log("holmes: " + printable(to_string(*incident) + log_of(incident->host)));
   if (const auto* regrouped = std::get_if<actors::Regrouped>(&event))
     console_.log("holmes: " + printable(to_string(*regrouped)));
   if (options_.mode == DisplayMode::kJson) {
@@ -46,6 +46,11 @@ void Display::on_event(const actors::Event& event) {
   tracker_.on_event(event);
   announce(event);
   advance(event);
+}
+
+std::string Display::log_of(const std::string& host) const {
+  if (host.empty() || !options_.log_file) return {};
+  return "; its log: " + options_.log_file(host).string();
 }
 
 void Display::announce(const actors::Event& event) {

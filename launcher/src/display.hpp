@@ -3,6 +3,8 @@
 // Shows a session's events on a Console: a live block on a terminal, plain lines elsewhere, or JSON
 // lines. Which one is the caller's choice. Threads: one at a time.
 
+#include <filesystem>
+#include <functional>
 #include <string>
 
 #include "console.hpp"
@@ -19,6 +21,8 @@ struct DisplayOptions {
   bool unicode = true;
   std::uint64_t steps_total = 0;
   partition::Cluster cluster;
+  /// Where what a host wrote lies, for whoever wants to know why it was lost. Optional.
+  std::function<std::filesystem::path(const std::string& host)> log_file;
   Duration line_every = std::chrono::seconds(10);          ///< Plain lines, at most so often.
   Duration redraw_every = std::chrono::milliseconds(100);  ///< The live block, at most so often.
 };
@@ -32,6 +36,7 @@ class Display {
   void end();
 
  private:
+  std::string log_of(const std::string& host) const;
   void announce(const actors::Event& event);
   void advance(const actors::Event& event);
   void draw();

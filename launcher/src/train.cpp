@@ -139,7 +139,7 @@ LocalProcesses::Options process_options(const RunFolder& folder, const actors::J
 }
 
 DisplayOptions display_options(const TrainCommand& command, const TrainServices& services,
-                               const actors::JobConfig& job) {
+                               const actors::JobConfig& job, const RunFolder& folder) {
   DisplayOptions options;
   options.mode = command.json                     ? DisplayMode::kJson
                  : services.console.columns() > 0 ? DisplayMode::kLive
@@ -148,6 +148,7 @@ DisplayOptions display_options(const TrainCommand& command, const TrainServices&
   options.unicode = services.unicode;
   options.steps_total = job.train.steps;
   options.cluster = job.cluster;
+  options.log_file = [&folder](const std::string& host) { return folder.log_file(host); };
   return options;
 }
 
@@ -244,7 +245,7 @@ int train(const TrainCommand& command, const actors::JobConfig& job, const Agent
   const auto folder = RunFolder::open(job.run.folder, run_start(command));
   if (!folder) return report_failure(folder.error(), services.console, command.json);
   if (command.resume) warn_of_passed_over(*folder, services.log);
-  Display display(services.console, services.clock, display_options(command, services, job));
+  Display display(services.console, services.clock, display_options(command, services, job, *folder));
   EventSink events(*folder, job, display, services.log);
   const auto outcome = run_session(command, job, agents, *folder, events, services);
   if (!outcome) return report_failure(outcome.error(), services.console, command.json);

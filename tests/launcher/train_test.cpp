@@ -96,6 +96,8 @@ TEST_F(Train, ExitCodesFollowTheOutcome) {
   command_.overwrite = true;
   EXPECT_EQ(run(actors::Outcome::kFailed), 1);
   EXPECT_THAT(capture_.error(), HasSubstr("host b0 failed during step 12"));
+  EXPECT_THAT(capture_.error(),
+              HasSubstr("; its log: " + (job_.run.folder / "logs/b0.log").string() + "\n"));
 }
 
 TEST_F(Train, JsonIsNothingButJsonLines) {
