@@ -103,6 +103,13 @@ Status export_model(const CheckpointCommand& command, Console& console) {
   return {};
 }
 
+/// What goes on from an imported model, as one types it: with the overrides that named its run.
+std::string resume_command(const CheckpointCommand& command) {
+  std::string text = "holmes train " + shell_word(command.to.string());
+  for (const auto& setting : command.overrides) text += " --set " + shell_word(setting);
+  return text + " --resume";
+}
+
 Status import(const CheckpointCommand& command, Console& console) {
   HOLMES_TRY_ASSIGN(const auto job,
                     actors::load_job({command.to, command.overrides, command.nccl}));
@@ -111,8 +118,8 @@ Status import(const CheckpointCommand& command, Console& console) {
     print(command, {{"folder", folder.string()}}, console);
     return {};
   }
-  console.print(printable(fmt::format("{}: holmes train {} --resume goes on from it",
-                                      folder.string(), command.to.string())));
+  console.print(
+      printable(fmt::format("{}: {} goes on from it", folder.string(), resume_command(command))));
   return {};
 }
 

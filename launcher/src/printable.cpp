@@ -56,4 +56,19 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(text);
+  std::string word = "'";
+  for (const char letter : text) {
+    if (letter == '\'')
+      word += "'\\''";
+    else
+      word += letter;
+  }
+  return word + "'";
+}
+
 }  // namespace holmes::launcher

@@ -11,4 +11,7 @@ namespace holmes::launcher {
 /// `text` with control characters and bytes that are not UTF-8 written as \n, \t, \x1b and so on.
 std::string printable(std::string_view text);
 
+/// `text` as one word of a POSIX shell's command line: quoted where it has to be.
+std::string shell_word(std::string_view text);
+
 }  // namespace holmes::launcher

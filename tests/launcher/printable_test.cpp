@@ -28,5 +28,13 @@ TEST(Printable, WritesBytesThatAreNoUtf8Out) {
   EXPECT_EQ(printable("\xe2\x82x"), "\\xe2\\x82x");
 }
 
+TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {
+  EXPECT_EQ(shell_word("run.folder=runs/a-b_1.2"), "run.folder=runs/a-b_1.2");
+  EXPECT_EQ(shell_word("run.name=two words"), "'run.name=two words'");
+  EXPECT_EQ(shell_word("run.name=$HOME;ls*~"), "'run.name=$HOME;ls*~'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 }  // namespace
 }  // namespace holmes::launcher
