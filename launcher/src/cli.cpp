@@ -163,7 +163,8 @@ CLI::App* add_plan(CLI::App& app, Parsed& parsed) {
   plan->add_flag("--json", parsed.plan.json, "Print the plan as JSON");
   plan->add_flag("--compare", parsed.plan.compare,
                  "Simulate a step of every strategy and print a table");
-  plan->add_flag("--explain", parsed.plan.explain, "Say why, as plan does unless --json is given");
+  plan->add_flag("--explain", parsed.plan.explain,
+                 "Also what came second for each kind of choice (with --json always)");
   add_planning_options(*plan, parsed.plan.overrides, parsed.plan.ablations);
   add_log_options(*plan, parsed);
   return plan;

@@ -49,7 +49,7 @@ struct PlanCommand {
   std::filesystem::path job;
   std::vector<std::string> overrides;
   bool json = false;
-  bool explain = false;  ///< What is printed without --json anyway.
+  bool explain = false;  ///< Also what came second.
   bool compare = false;  ///< A table of all strategies instead of one plan.
   partition::NcclOverrides nccl = {};
   Ablations ablations = {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
@@ -44,8 +45,28 @@ std::string device_text(const partition::Cluster& cluster, DeviceId device) {
   return "device " + std::to_string(device.value());
 }
 
+/// How much longer than `step_s`; what is as fast is not called slower or faster.
+double percent_more(double other_s, double step_s) {
+  constexpr double kSeen = 0.05;  // of what one decimal shows
+  const double percent = (other_s / step_s - 1) * 100;
+  return std::abs(percent) < kSeen ? 0 : percent;
+}
+
+/// What came second for each kind of choice.
+std::string runners_up_text(const partition::Searched& found) {
+  if (found.runners_up.empty())
+    return found.plan.strategy == partition::Strategy::kAuto
+               ? "  no runner-up: there is no other plan\n"
+               : "  no runner-up: the job says how to plan; strategy auto looks at other plans\n";
+  std::string result;
+  for (const auto& other : found.runners_up)
+    result += "  runner-up with " + other.what + text(": %.4g s a step", other.step_s) +
+              text(" (%+.1f %%)\n", percent_more(other.step_s, found.predicted.step_s));
+  return result;
+}
+
 std::string predicted_text(const partition::Searched& found, const partition::Cluster& cluster,
-                           const partition::MemoryShort& tightest) {
+                           const partition::MemoryShort& tightest, bool explain) {
   const auto& predicted = found.predicted;
   std::string result = "predicted by simulation: " + text("%.4g s a step, ", predicted.step_s) +
                        text("%.4g samples/s, ", predicted.samples_per_s) +
@@ -54,9 +75,7 @@ std::string predicted_text(const partition::Searched& found, const partition::Cl
   if (found.considered > 1)
     result += "auto simulated " + std::to_string(found.simulated) + " of " +
               std::to_string(found.considered) + " candidates\n";
-  for (const auto& other : found.runners_up)
-    result += "  runner-up with " + other.what + text(": %.4g s a step", other.step_s) +
-              text(" (%+.1f %%)\n", (other.step_s / predicted.step_s - 1) * 100);
+  if (explain) result += runners_up_text(found);
   if (tightest.missing() > 0)
     result += "memory is short: " + device_text(cluster, tightest.device) + " lacks " +
               text("%.3g GiB\n", tightest.missing() / kGib);
@@ -167,7 +186,7 @@ Status try_show_plan(const PlanCommand& command, Console& console) {
   const auto tightest = partition::tightest(found.plan, job.cluster, model, found.cost);
   console.print(command.json ? predicted_json(found, job, tightest)
                              : explain(found.plan, job.cluster) +
-                                   predicted_text(found, job.cluster, tightest));
+                                   predicted_text(found, job.cluster, tightest, command.explain));
   return {};
 }
 

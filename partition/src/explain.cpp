@@ -113,12 +113,32 @@ std::string strategy_text(Strategy strategy) {
          "activations cross; blocks in proportion to the speed of the stages\n";
 }
 
+std::string_view order_in_words(ScheduleKind schedule) {
+  switch (schedule) {
+    case ScheduleKind::k1F1B:
+      return "a backward pass as soon as there is one, which holds few activations";
+    case ScheduleKind::kGPipe:
+      return "all forward passes, then all backward passes";
+    case ScheduleKind::kInterleaved:
+      return "each stage has several chunks of blocks and takes turns between them";
+    case ScheduleKind::kZeroBubble:
+      return "the gradients of weights are computed when nothing else can be";
+    case ScheduleKind::kNetworkAware:
+      break;
+  }
+  return "orders of passes generated for the delays and speeds of this cluster, so that transfers "
+         "hide behind computing";
+}
+
+std::string schedule_text(const Plan& plan) {
+  return "schedule " + std::string(to_string(plan.schedule)) + ": " +
+         std::string(order_in_words(plan.schedule)) + "\n";
+}
+
 /// What each stage does, by its first replica, and how far that is ahead of 1F1B.
 std::string orders_text(const Plan& plan) {
   constexpr std::size_t kShown = 64;
-  std::string text =
-      "schedule network-aware: orders of passes generated for the delays and speeds of this "
-      "cluster, so that transfers hide behind computing\n";
+  std::string text;
   Plan usual = plan;
   usual.schedule = ScheduleKind::k1F1B;
   usual.chunks = 1;
@@ -142,6 +162,7 @@ std::string explain(const Plan& plan, const Cluster& cluster) {
           ", " + std::to_string(plan.job.micro_batch_count()) + " micro-batches a step in " +
           std::to_string(plan.job.reduction_leaves) + " reduction leaves\n";
   for (std::size_t i = 0; i < plan.stages.size(); ++i) text += stage_text(plan, cluster, i);
+  text += schedule_text(plan);
   if (plan.schedule == ScheduleKind::kNetworkAware) text += orders_text(plan);
   for (const Edge& edge : plan.edges) {
     text += "edge " + std::to_string(edge.from_stage.value()) + " -> " +

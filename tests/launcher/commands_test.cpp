@@ -12,6 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
+
+const fs::path kFourHosts = fs::path(HOLMES_SOURCE) / "examples/two-clusters.toml";
 
 class Commands : public testing::Test {
  protected:
@@ -45,10 +48,28 @@ TEST_F(Commands, ComparingHasEveryStrategyInJsonToo) {
 }
 
 TEST_F(Commands, ThePlanInJsonHasWhatCameSecond) {
-  EXPECT_EQ(show_plan({job(), {"parallel.strategy=auto"}, true}, capture_.console()), 0);
+  EXPECT_EQ(show_plan({kFourHosts, {"parallel.strategy=auto"}, true}, capture_.console()), 0);
   const auto plan = nlohmann::json::parse(capture_.out());
   ASSERT_FALSE(plan["runners_up"].empty());
   EXPECT_GE(plan["runners_up"][0]["step_s"], plan["predicted"]["step_s"]);
+}
+
+TEST_F(Commands, PeopleReadWhatCameSecondWhenTheyAsk) {
+  PlanCommand command{kFourHosts, {"parallel.strategy=auto"}};
+  EXPECT_EQ(show_plan(command, capture_.console()), 0) << capture_.error();
+  EXPECT_THAT(capture_.out(), HasSubstr("schedule network-aware: "));
+  EXPECT_THAT(capture_.out(), Not(HasSubstr("runner-up")));
+  command.explain = true;
+  EXPECT_EQ(show_plan(command, capture_.console()), 0) << capture_.error();
+  for (const char* what : {"schedule gpipe", "blocks ", "other devices", "3 stages"})
+    EXPECT_THAT(capture_.out(), HasSubstr(std::string("  runner-up with ") + what));
+  command.overrides.clear();
+  EXPECT_EQ(show_plan(command, capture_.console()), 0) << capture_.error();
+  EXPECT_THAT(capture_.out(), HasSubstr("schedule 1f1b: "));
+  EXPECT_THAT(capture_.out(), HasSubstr("  no runner-up: the job says how to plan"));
+  command = {job(), {"parallel.strategy=auto"}, false, true};
+  EXPECT_EQ(show_plan(command, capture_.console()), 0) << capture_.error();
+  EXPECT_THAT(capture_.out(), HasSubstr("  no runner-up: there is no other plan"));
 }
 
 TEST_F(Commands, ShortMemoryIsMarkedWithTheDeviceAndItsHost) {

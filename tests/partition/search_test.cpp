@@ -59,6 +59,34 @@ TEST(Search, IsNeverSlowerThanTheOtherStrategies) {
   EXPECT_GT(compared, 20);
 }
 
+/// Bytes on the fullest device.
+double held(const Searched& found, const Cluster& cluster, const ModelCost& model) {
+  return tightest(found.plan, cluster, model, found.cost).use.total();
+}
+
+TEST(Search, OfEquallyFastPlansTheOneThatHoldsLeastIsKept) {
+  Random random(5);
+  int alike = 0;
+  int less = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Cluster cluster = round == 0 ? two_clusters() : random_cluster(random);
+    ModelCost model = random_model(random, static_cast<std::uint32_t>(4 + random.below(12)));
+    model.block_stash_bytes = 1 << 20;
+    SearchOptions options;
+    options.order = false;
+    const auto published = search(cluster, model, {16, 1, 16}, options);
+    options.order = true;
+    const auto found = search(cluster, model, {16, 1, 16}, options);
+    if (!published || !found) continue;
+    if (found->predicted.step_s < published->predicted.step_s * (1 - 1e-9)) continue;
+    ++alike;
+    EXPECT_LE(held(*found, cluster, model), held(*published, cluster, model));
+    less += held(*found, cluster, model) < held(*published, cluster, model) ? 1 : 0;
+  }
+  EXPECT_GT(alike, 5);
+  EXPECT_GT(less, 0);
+}
+
 TEST(Search, SaysHowMuchMemoryIsMissing) {
   Cluster cluster = two_clusters();
   ModelCost model = small_model(4);

@@ -20,6 +20,8 @@ constexpr double kPassesMax = 400000;
 constexpr std::size_t kSimulationsMin = 2;
 /// A bound this near to the best step is not looked into.
 constexpr double kNearEnough = 0.998;
+/// Steps that differ by less are alike; then the fullest device decides.
+constexpr double kAlike = 1e-9;
 
 struct Candidate {
   std::size_t layout = 0;
@@ -133,15 +135,20 @@ class Search {
     }
   }
 
+  struct Fit {
+    CostOptions cost;
+    double held = 0;  ///< Bytes on the fullest device.
+  };
+
   /// The options with the least recompute with which the plan fits.
-  std::optional<CostOptions> fitting(const Plan& plan) {
+  std::optional<Fit> fitting(const Plan& plan) {
     CostOptions cost = options_.cost;
     for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
       if (recompute < options_.cost.recompute) continue;
       if (recompute != options_.cost.recompute && !options_.any_recompute) break;
       cost.recompute = recompute;
       const MemoryShort worst = tightest(plan, cluster_, model_, cost);
-      if (worst.missing() <= 0) return cost;
+      if (worst.missing() <= 0) return Fit{cost, worst.use.total()};
       if (!short_ || worst.missing() < missing_) {
         missing_ = worst.missing();
         short_ = check_memory(plan, cluster_, model_, cost).error();
@@ -151,17 +158,26 @@ class Search {
   }
 
   void consider(Plan plan, const Candidate* candidate) {
-    const auto cost = fitting(plan);
-    if (!cost) return;
+    const auto fit = fitting(plan);
+    if (!fit) return;
     SimulateOptions how;
-    how.cost = *cost;
+    how.cost = fit->cost;
     auto simulated = simulate(plan, cluster_, model_, how);
     if (!simulated) return;
     ++simulated_;
     tried_.push_back({candidate != nullptr ? *candidate : described(plan), simulated->step_s});
-    if (found_ && simulated->step_s >= found_->predicted.step_s) return;
+    const bool best = better(simulated->step_s, fit->held);
+    fastest_s_ = std::min(fastest_s_, simulated->step_s);
+    if (!best) return;
     best_ = tried_.size() - 1;
-    found_ = Searched{std::move(plan), *cost, *std::move(simulated), {}, 0, 0};
+    held_ = fit->held;
+    found_ = Searched{std::move(plan), fit->cost, *std::move(simulated), {}, 0, 0};
+  }
+
+  /// Than the best so far: faster, or as fast and with less on the fullest device.
+  bool better(double step_s, double held) const {
+    if (step_s < fastest_s_ * (1 - kAlike)) return true;
+    return !found_ || (step_s <= fastest_s_ * (1 + kAlike) && held < held_);
   }
 
   /// Gives the best plan an order of its own.
@@ -179,35 +195,44 @@ class Search {
 
   Candidate described(const Plan& plan) const {
     Candidate candidate;
-    candidate.layout = layouts_.size() + tried_.size();  // like no other
+    Layout layout;
     for (const StagePlan& stage : plan.stages) {
+      auto& units = layout.emplace_back();
+      for (const Share& share : stage.shares) units.push_back(share.devices());
       candidate.counts.push_back(stage.last_block - stage.first_block + 1);
     }
     candidate.schedule = plan.schedule;
+    const auto known = std::find(layouts_.begin(), layouts_.end(), layout);
+    candidate.layout = known != layouts_.end() ? static_cast<std::size_t>(known - layouts_.begin())
+                                               : layouts_.size() + tried_.size();  // like no other
     return candidate;
   }
 
-  /// In which way a candidate differs from the best; by the coarsest difference.
+  /// In which way a candidate differs from the best, most visible first; empty: in none.
   std::string difference(const Candidate& other) const {
     const Candidate& best = tried_[best_].candidate;
     if (other.counts.size() != best.counts.size()) return counted(other.counts.size(), "stage");
-    if (other.schedule != best.schedule)
-      return "schedule " + std::string(to_string(other.schedule));
     if (other.counts != best.counts) {
       std::vector<std::string> counts;
       for (const std::uint32_t count : other.counts) counts.push_back(std::to_string(count));
       return "blocks " + joined(counts);
     }
-    return "other devices in its stages";
+    if (other.layout != best.layout) return "other devices in its stages";
+    if (other.schedule != best.schedule)
+      return "schedule " + std::string(to_string(other.schedule));
+    return {};
   }
 
   Result<Searched> finish() {
-    std::stable_sort(tried_.begin(), tried_.end(),
-                     [](const auto& a, const auto& b) { return a.step_s < b.step_s; });
+    const auto best = tried_.begin() + static_cast<std::ptrdiff_t>(best_);
+    std::rotate(tried_.begin(), best, best + 1);
     best_ = 0;
+    std::stable_sort(tried_.begin() + 1, tried_.end(),
+                     [](const auto& a, const auto& b) { return a.step_s < b.step_s; });
     std::vector<std::string> kinds;
     for (std::size_t i = 1; i < tried_.size(); ++i) {
       const std::string what = difference(tried_[i].candidate);
+      if (what.empty()) continue;
       const std::string kind = what.substr(0, what.find_first_of("0123456789 "));
       if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
       kinds.push_back(kind);
@@ -229,6 +254,8 @@ class Search {
   std::vector<Tried> tried_;
   std::size_t best_ = 0;
   std::size_t simulated_ = 0;
+  double fastest_s_ = std::numeric_limits<double>::infinity();
+  double held_ = 0;  ///< Bytes on the fullest device of the best plan.
   double missing_ = 0;
   std::optional<Error> short_;
   std::optional<Searched> found_;
