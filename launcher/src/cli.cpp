@@ -318,7 +318,9 @@ CLI::App* add_checkpoint(CLI::App& app, Parsed& parsed) {
   imported->add_option("folder", command.from, "config.json, model.safetensors and so on")
       ->required();
   imported
-      ->add_option("job", command.to, "Job file; holmes train JOB --resume then goes on from it")
+      ->add_option(
+          "job", command.to,
+          "Job file; holmes train with it, the same --set and --resume then goes on from it")
       ->required();
   imported->add_option("--set", command.overrides, "Override a key of the job file")
       ->type_name("KEY=VALUE")

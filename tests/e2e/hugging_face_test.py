@@ -6,6 +6,8 @@ here in plain Python from its definition."""
 import json
 import math
 import pathlib
+import re
+import shlex
 import struct
 import subprocess
 import unittest
@@ -194,7 +196,9 @@ class HuggingFace(unittest.TestCase):
         for stages, replicas in ((1, 1), (2, 2)):
             job, result = self.import_into(self.exported, f"tuned-{stages}", stages, replicas)
             self.assertEqual(result.returncode, 0, result.stderr)
-            result = job.run("--set", "model.vocabulary=260", "--resume")
+            said = re.search(r": holmes (train .* --resume) goes on from it", result.stdout)
+            self.assertIn(" --set model.vocabulary=260 ", said.group(1))
+            result = holmes(*shlex.split(said.group(1)))
             self.assertEqual(result.returncode, 0, result.stderr)
             losses.append(job.losses())
         self.assertEqual(losses[0], losses[1])
