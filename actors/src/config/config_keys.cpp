@@ -113,7 +113,7 @@ constexpr Key kKeys[] = {
      "text",
      [](Draft& d) -> Target { return &d.job.data.text; },
      {},
-     "none: it must be set",
+     "none: it or tokens must be set",
      "Plain text file; relative to the job file, from --set to the current folder."},
     {"data",
      "tokens",
