@@ -48,6 +48,17 @@ TEST(Examples, TwoClustersAreTwoStagesOfTwoReplicas) {
   EXPECT_EQ(fabric(plan->edges[0].paths.front()), "ethernet");
 }
 
+TEST(Examples, TheBpeJobTrainsOnTokensWithTheirTokenizer) {
+  const testing::TemporaryFolder folder;
+  folder.write("set.bin", "");
+  const auto prefix = folder.write("set.idx", "").replace_extension();
+  const auto job = load_job({kExamples / "bpe.toml", {"data.tokens=" + prefix.string()}});
+  ASSERT_TRUE(job) << job.error().message();
+  EXPECT_EQ(job->data.text, "");
+  EXPECT_EQ(std::filesystem::path(job->data.tokenizer).filename(), "tokenizer.json");
+  EXPECT_EQ(job->model.vocabulary, 2048U);
+}
+
 TEST(Examples, OneHostIsOneStage) {
   const testing::TemporaryFolder folder;
   const JobConfig job = load_example("one-host.toml", folder);
