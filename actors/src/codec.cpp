@@ -158,11 +158,17 @@ void write(const SaveReport& report, Builder out) {
 }
 
 void write(const Heartbeat& heartbeat, Builder out) {
-  auto nics = out.initHeartbeat().initNics(count(heartbeat.nics.size()));
+  auto to = out.initHeartbeat();
+  auto nics = to.initNics(count(heartbeat.nics.size()));
   for (unsigned i = 0; i < heartbeat.nics.size(); ++i) {
     nics[i].setNic(heartbeat.nics[i].nic.value());
     nics[i].setBytesSent(heartbeat.nics[i].bytes_sent);
     nics[i].setBytesReceived(heartbeat.nics[i].bytes_received);
+  }
+  auto devices = to.initDevices(count(heartbeat.devices.size()));
+  for (unsigned i = 0; i < heartbeat.devices.size(); ++i) {
+    devices[i].setDevice(heartbeat.devices[i].device.value());
+    devices[i].setSlowness(heartbeat.devices[i].slowness);
   }
 }
 
@@ -318,6 +324,8 @@ Heartbeat read_heartbeat(schema::Heartbeat::Reader in) {
   Heartbeat heartbeat;
   for (const auto nic : in.getNics())
     heartbeat.nics.push_back({NicId(nic.getNic()), nic.getBytesSent(), nic.getBytesReceived()});
+  for (const auto device : in.getDevices())
+    heartbeat.devices.push_back({DeviceId(device.getDevice()), device.getSlowness()});
   return heartbeat;
 }
 

@@ -112,7 +112,12 @@ struct Heartbeat {
     std::uint64_t bytes_sent = 0;
     std::uint64_t bytes_received = 0;
   };
+  struct Device {
+    DeviceId device;
+    double slowness = 1;  ///< Passes took so many times longer than declared.
+  };
   std::vector<Nic> nics;
+  std::vector<Device> devices = {};  ///< That have finished a step since the last one.
 };
 /// Agent to coordinator: something failed here, or a peer was lost.
 struct FailureReport {

@@ -31,6 +31,7 @@ Coordinator::Coordinator(caf::actor_system& system, Logger log, CoordinatorSpec 
       begun_{spec_.first_step, spec_.checkpoint},
       table_(std::make_shared<const std::vector<LayerTable>>(model_table(spec_.job.model))),
       last_step_at_(clock().now()),
+      adapter_({.gain_min = spec_.job.resilience.adapt_gain}),
       moved_(clock().now()),
       pauses_(std::chrono::milliseconds(spec_.job.resilience.heartbeat_ms),
               std::chrono::milliseconds(spec_.job.resilience.timeout_ms), clock().now()) {
@@ -171,6 +172,7 @@ void Coordinator::on(HostId host, const AgentReady& ready) {
   executor().cancel(deadline_);
   if (regrouping_) regrouping_->report.move = phase_duration();
   last_step_at_ = moved_ = clock().now();
+  adapter_.begin();
   resources_.on_event(PlanInForce{generation_, first_step_, plan_});
   tell_members(AgentGo{epoch_, generation_});
   dismiss_leavers();
@@ -184,6 +186,7 @@ void Coordinator::on(HostId, const StepReport& report) {
   committed({report.step, report.gradient_norm, report.loss, report.stop});
   if (regrouping_) regrouped();
   change_members();
+  adapt();
 }
 
 void Coordinator::committed(const CommittedStep& step) {
@@ -200,6 +203,7 @@ void Coordinator::committed(const CommittedStep& step) {
     for (const auto& [nic, counted] : agents_[host].traffic)
       event.traffic.push_back({HostId(host), job.cluster.hosts[host].nics.at(nic.index()).name,
                                counted.bytes_sent, counted.bytes_received});
+  adapter_.step_took(event.duration);
   last_step_at_ = moved_ = clock().now();
   last_commit_ = step;
   last_committed_ = step.step;
@@ -262,6 +266,10 @@ void Coordinator::on(HostId host, const Heartbeat& heartbeat) {
   const auto nic_count = spec_.job.cluster.hosts[host.index()].nics.size();
   for (const auto& nic : heartbeat.nics)
     if (nic.nic.index() < nic_count) agents_[host.index()].traffic[nic.nic] = nic;
+  const auto& cluster = spec_.job.cluster;
+  for (const auto& [device, slowness] : heartbeat.devices)
+    if (device.index() < cluster.device_count() && cluster.host_of(device) == host)
+      adapter_.heard(device, slowness);
 }
 
 /// What an agent cannot mend. A lost link may mean that the peer is gone: then its own connection

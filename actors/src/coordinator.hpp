@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "adapter.hpp"
 #include "codec.hpp"
 #include "executor_actor.hpp"
 #include "holmes/actors/session.hpp"
@@ -167,6 +168,16 @@ class Coordinator final : public ExecutorActor {
   void lose(HostId host, std::string operation, Error cause);
   void fail(Incident incident);
 
+  // Other plans for other speeds (coordinator_adapting.cpp).
+  struct BetterPlan {
+    JobConfig job;  ///< That gives it.
+    std::string why;
+  };
+  void adapt();
+  std::optional<BetterPlan> better_plan(const JobConfig& measured) const;
+  void take_back();
+  void stop_trial();
+
   // NICs that are lost, and come back (coordinator_nics.cpp).
   std::set<HostNic> nics_at_fault(const Blame& blame) const;
   bool use_other_nics(Blame& blame);
@@ -234,6 +245,8 @@ class Coordinator final : public ExecutorActor {
   bool stop_requested_ = false;
   std::optional<Step> stopped_after_;  // the step that the members committed as their last
   std::map<HostNic, LostNic> lost_nics_;
+  Adapter adapter_;
+  std::optional<JobConfig> before_;    // the job before a change of plan that is on trial
   std::vector<Suspicion> suspicions_;  // links that an agent has lost, both hosts still here
   TimePoint moved_;                    // when something was last finished
   PauseDetector pauses_;

@@ -77,6 +77,7 @@ void Coordinator::change_members() {
   const auto plan = plan_for(job_, plan_.job, hosts_to_plan_for());
   if (!plan) return keep_leavers(plan.error());
   if (*plan == plan_) return dismiss_leavers();
+  stop_trial();
   regrouping_ = Regrouping{{}, clock().now()};
   for (const HostId host : joining) regrouping_->report.joined.push_back(name(host));
   for (const HostId host : leavers) regrouping_->report.left.push_back(name(host));

@@ -65,6 +65,7 @@ void Coordinator::links_lost() {
 }
 
 void Coordinator::recover(Incident incident) {
+  stop_trial();
   incident.goes_on = true;
   resources_.on_event(std::move(incident));
   regroup();

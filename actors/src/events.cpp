@@ -41,6 +41,8 @@ std::string to_string(const Regrouped& regrouped) {
   name("without", "host", regrouped.lost, "");
   name("without", "host", regrouped.left, ", which left");
   name("without", "NIC", regrouped.nics_lost, "");
+  if (!regrouped.adapted.empty())
+    text += (text.empty() ? "" : ", ") + ("by another plan: " + regrouped.adapted + ";");
   text = "on " + (text.empty() ? "with all hosts" : text) + " from step " +
          std::to_string(regrouped.first_step.value()) + " after " +
          ms(regrouped.agree + regrouped.plan + regrouped.move + regrouped.first) + " (agree " +

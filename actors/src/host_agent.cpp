@@ -41,6 +41,7 @@ caf::behavior HostAgent::make_behavior() {
       [this](const LinkUp& up) { on(up); },
       [this](const LinkLost& lost) { on(lost); },
       [this](const TrafficCounted& counted) { traffic_[counted.nic] = counted; },
+      [this](const StepTimed& timed) { slowness_[timed.device] = timed.slowness; },
       [this](const MemberReady& ready) {
         if (ready.generation != generation_) return;
         members_preparing_.erase(ready.device);
@@ -302,6 +303,8 @@ void HostAgent::beat() {
   Heartbeat heartbeat;
   for (const auto& [nic, counted] : traffic_)
     heartbeat.nics.push_back({nic, counted.bytes_sent, counted.bytes_received});
+  for (const auto& [device, slowness] : std::exchange(slowness_, {}))
+    heartbeat.devices.push_back({device, slowness});
   tell(heartbeat);
   beat_timer_ = executor().post_after(std::chrono::milliseconds(job_.resilience.heartbeat_ms),
                                       guarded([this] { beat(); }));

@@ -142,6 +142,7 @@ class HostAgent final : public ExecutorActor {
   std::vector<OpenNic> opened_;  // what nics_ stand on
   std::vector<std::unique_ptr<Nic>> nics_;
   std::map<NicId, TrafficCounted> traffic_;
+  std::map<DeviceId, double> slowness_;  // of steps that were finished since the last heartbeat
 
   Generation generation_;                 // of the plan in force or in preparation, or announced
   std::shared_ptr<const Prepare> order_;  // of that plan; empty before the first one

@@ -193,6 +193,13 @@ struct StopRequested {
 /// To a HostAgent, from its process: this host is to leave the job.
 struct LeaveAsked {};
 
+/// From a Stage to its HostAgent, after each step: its passes took so many times longer than the
+/// device's declared speed says, at the median.
+struct StepTimed {
+  DeviceId device;
+  double slowness = 1;
+};
+
 // --- Nic and HostAgent ---
 
 struct OpenLink {
@@ -244,6 +251,7 @@ HOLMES_LOCAL_MESSAGE(TensorTaken)
 HOLMES_LOCAL_MESSAGE(ReserveTensor)
 HOLMES_LOCAL_MESSAGE(Vote)
 HOLMES_LOCAL_MESSAGE(Commit)
+HOLMES_LOCAL_MESSAGE(StepTimed)
 HOLMES_LOCAL_MESSAGE(StepCommitted)
 HOLMES_LOCAL_MESSAGE(ShardSaved)
 HOLMES_LOCAL_MESSAGE(MemberReady)

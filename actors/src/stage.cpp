@@ -1,5 +1,6 @@
 #include "stage.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -115,7 +116,17 @@ void Stage::advance() {
     run_forward();
 }
 
+/// At the median: what else had the core, or a sum that had to end first, delays single passes.
+void Stage::report_times() {
+  if (slowness_.empty()) return;
+  const auto middle = slowness_.begin() + static_cast<std::ptrdiff_t>(slowness_.size() / 2);
+  std::nth_element(slowness_.begin(), middle, slowness_.end());
+  caf::anon_send(resources_.agent, StepTimed{spec_.device, *middle});
+  slowness_.clear();
+}
+
 void Stage::next_step() {
+  report_times();
   step_ = Step(step_.value() + 1);
   program_ = step_program(routes_->plan(), spec_.span, spec_.stage, spec_.device, step_);
   position_ = 0;
@@ -363,9 +374,13 @@ void Stage::end_pass() {
 void Stage::submit(std::shared_ptr<Job> job, double flops, std::function<void()> work) {
   computing_ = true;
   const bool backward = program_[position_].kind == PassKind::kBackward;
-  resources_.compute.submit(ComputePriority::kPass, from_seconds(flops / spec_.flops_per_s),
-                            std::move(work), executor(), guarded([this, job, backward] {
+  const double modelled_s = flops / spec_.flops_per_s;
+  resources_.compute.submit(ComputePriority::kPass, from_seconds(modelled_s), std::move(work),
+                            executor(),
+                            guarded([this, job, backward, modelled_s, begun = clock().now()] {
                               computing_ = false;
+                              if (modelled_s > 0)
+                                slowness_.push_back(seconds(clock().now() - begun) / modelled_s);
                               if (stopped_) {
                                 if (quiet_to_) reply_quiet();
                                 return;

@@ -97,6 +97,7 @@ class Stage final : public ExecutorActor {
   void finish_forward(Flight& flight, Buffer output, float loss);
   void give_back_gradients(std::size_t slot);
   void end_pass();
+  void report_times();
   void next_step();
   void reserve_ahead();
   std::size_t reservations_max(const Routes& routes) const;
@@ -122,10 +123,11 @@ class Stage final : public ExecutorActor {
   std::vector<ProgramPass> program_;
   std::size_t position_ = 0;  // of the running pass in program_
   bool in_pass_ = false;
-  std::size_t slot_ = 0;    // layer that the running pass is at
-  bool computing_ = false;  // an operator is on the device's queue
-  bool stopped_ = false;    // superseded, or failed
-  caf::actor quiet_to_;     // who waits for the running operator to end
+  std::size_t slot_ = 0;          // layer that the running pass is at
+  bool computing_ = false;        // an operator is on the device's queue
+  std::vector<double> slowness_;  // of the operators of this step, against what was modelled
+  bool stopped_ = false;          // superseded, or failed
+  caf::actor quiet_to_;           // who waits for the running operator to end
   Generation quiet_generation_;
 
   std::map<MicroBatch, Flight> flights_;

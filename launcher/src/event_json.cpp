@@ -80,6 +80,7 @@ struct ToJson {
             {"joined", event.joined},
             {"nics_lost", event.nics_lost},
             {"nics_back", event.nics_back},
+            {"adapted", event.adapted},
             {"generation", event.generation.value()},
             {"first_step", event.first_step.value()},
             {"steps_lost", event.steps_lost},

@@ -55,7 +55,7 @@ std::vector<ControlMessage> one_of_each() {
       StepReport{Generation(11), Step(12), 1.25, 2.5, true},
       ValidationReport{Generation(13), Step(14), 15, 1.5F},
       SaveReport{Generation(16), Step(17), DeviceId(18), {{"model-1", 19, "hash"}}},
-      Heartbeat{{{NicId(1), 20, 21}, {NicId(2), 22, 23}}},
+      Heartbeat{{{NicId(1), 20, 21}, {NicId(2), 22, 23}}, {{DeviceId(3), 1.5}}},
       FailureReport{Generation(24), true, HostId(25), "eth0", "saving",
                     Error(ErrorCode::kOutOfResources, "disk full")},
       AgentStop{Epoch(2), Generation(26)},

@@ -257,6 +257,11 @@ struct SavedFile {
 
 struct Heartbeat {
   nics @0 :List(NicTraffic);
+  devices @1 :List(DeviceSpeed);  # That have finished a step since the last one.
+}
+struct DeviceSpeed {
+  device @0 :UInt32;
+  slowness @1 :Float64;  # Times longer than modelled.
 }
 struct NicTraffic {
   nic @0 :UInt32;

@@ -479,6 +479,19 @@ constexpr Key kKeys[] = {
      {10, 3600000},
      "",
      "Time until a NIC that was lost is tried again; doubled each time that it is lost anew."},
+    {"resilience",
+     "adapt",
+     [](Draft& d) -> Target { return &d.job.resilience.adapt; },
+     {},
+     "",
+     "Measure how fast devices compute while training runs, and take another plan when that makes "
+     "steps shorter; the bits of the result stay the same."},
+    {"resilience",
+     "adapt_gain",
+     [](Draft& d) -> Target { return &d.job.resilience.adapt_gain; },
+     {0.01, 0.9},
+     "",
+     "Share of a step's time that another plan must promise to save."},
 };
 
 /// Quoted, and cut when absurdly long.

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kControlGbitS = 1.0;
 constexpr Duration kControlLatency = std::chrono::microseconds(100);
+constexpr double kAsModelled = 1;
 constexpr const char* kControlFabric = "control";
 constexpr const char* kCoordinatorNic = "coordinator/control";
 
@@ -27,7 +28,9 @@ std::string control_nic(const partition::Cluster& cluster, HostId host) {
 /// much longer, since something else has the core: which ones is drawn from the seed.
 class SimWorld::Queue final : public ComputeQueue {
  public:
-  Queue(Executor& executor, std::uint64_t seed) : executor_(executor), random_(seed) {}
+  /// `slowness`: how many times longer everything takes.
+  Queue(Executor& executor, std::uint64_t seed, const double& slowness)
+      : executor_(executor), random_(seed), slowness_(slowness) {}
 
   void submit(ComputePriority priority, Duration modelled, Task work, Executor& home,
               Task done) override {
@@ -64,12 +67,14 @@ class SimWorld::Queue final : public ComputeQueue {
   }
 
   Duration disturbed(Duration modelled) {
+    modelled = from_seconds(seconds(modelled) * slowness_);
     if (random_.chance(0.02)) return 100 * modelled + std::chrono::milliseconds(random_.below(20));
     return from_seconds(seconds(modelled) * (1 + random_.uniform()));
   }
 
   Executor& executor_;
   Random random_;
+  const double& slowness_;
   std::array<std::deque<Job>, 3> jobs_;
   bool busy_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -92,6 +97,7 @@ class SimWorld::Host final : public HostEnvironment {
   }
 
   void leave() { caf::anon_send(agent_->handle(), LeaveAsked{}); }
+  void slow_down(double slowness) { slowness_ = slowness; }
 
   BufferPool::Stats memory() const { return agent_->memory(); }
 
@@ -107,10 +113,10 @@ class SimWorld::Host final : public HostEnvironment {
     return OpenNic{world_.network_.make_context(name, strand_), {name}};
   }
   std::unique_ptr<ComputeQueue> open_device(const partition::Device&) override {
-    return std::make_unique<Queue>(strand_, seed());
+    return std::make_unique<Queue>(strand_, seed(), slowness_);
   }
   std::unique_ptr<ComputeQueue> open_disk() override {
-    return std::make_unique<Queue>(strand_, seed());
+    return std::make_unique<Queue>(strand_, seed(), slowness_);
   }
   std::unique_ptr<model::Engine> make_engine() override { return model::make_reference_engine(); }
   Result<std::unique_ptr<BatchSource>> open_batches(const JobConfig& job) override {
@@ -148,6 +154,7 @@ class SimWorld::Host final : public HostEnvironment {
 
   SimWorld& world_;
   HostId id_;
+  double slowness_ = kAsModelled;
   std::uint64_t queues_ = 0;
   Executor& strand_;
   std::vector<Executor*> member_strands_;
@@ -189,7 +196,7 @@ SimWorld::SimWorld(SimJob job)
   if (job_.first_step.value() > 0) spec.checkpoint = MemoryStore::folder(job_.first_step);
   auto& strand = loop_.make_strand();
   coordinator_context_ = network_.make_context(kCoordinatorNic, strand);
-  coordinator_disk_ = std::make_unique<Queue>(strand, job_.seed);
+  coordinator_disk_ = std::make_unique<Queue>(strand, job_.seed, kAsModelled);
   coordinator_ = std::make_unique<Coordinator>(
       runtime_.system(), Logger(), std::move(spec),
       CoordinatorResources{*coordinator_context_, *store_, *coordinator_disk_,
@@ -228,6 +235,10 @@ void SimWorld::request_stop() {
 
 void SimWorld::leave(HostId host) {
   hosts_[host.index()]->leave();
+}
+
+void SimWorld::slow_down(HostId host, double slowness) {
+  hosts_[host.index()]->slow_down(slowness);
 }
 
 void SimWorld::revive(HostId host) {

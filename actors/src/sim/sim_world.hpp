@@ -56,6 +56,8 @@ class SimWorld {
   void kill(HostId host, bool silent = false);
   /// A new agent of a host that was killed, or has left.
   void revive(HostId host);
+  /// Everything that the host computes takes so many times longer than modelled from now on.
+  void slow_down(HostId host, double slowness);
   /// The host is asked to leave, as by SIGTERM.
   void leave(HostId host);
   transport::SimNetwork& network() { return network_; }

@@ -76,7 +76,8 @@ struct Regrouped {
   std::vector<std::string> joined;
   std::vector<std::string> nics_lost = {};  ///< "a0/ib0": not used from now on.
   std::vector<std::string> nics_back = {};  ///< Used again.
-  Generation generation;                    ///< That the job goes on in.
+  std::string adapted = {};  ///< Why another plan was taken, where nobody came or went.
+  Generation generation;     ///< That the job goes on in.
   Step first_step;
   std::uint64_t steps_lost = 0;  ///< Committed steps that are done again; none unless the state was
                                  ///< gone and a checkpoint was loaded.

@@ -76,6 +76,8 @@ struct JobConfig {
     std::uint32_t restarts = 0;  ///< Of each host's agent, after it has failed.
     /// Until a NIC that was lost is tried again; each time that it is lost anew doubles it.
     std::uint32_t nic_retry_ms = 10000;
+    bool adapt = false;       ///< Take another plan when measured speeds call for it.
+    double adapt_gain = 0.05; /**< Of a step's time, that it must promise. */
   } resilience;
 };
 
