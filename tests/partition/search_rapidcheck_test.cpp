@@ -3,8 +3,8 @@
 // holmes; what is known of holmes beside the baselines holds.
 // Method: rapidcheck draws small clusters beside a search without any cleverness, and larger ones
 // beside the strategies. Cases grow with rapidcheck's size: up to 4 devices at the size that CI
-// runs, 6 devices and 6 blocks at 100 (RC_PARAMS=max_size=100), where the budget of the search can end
-// before it has seen the best plan.
+// runs, 6 devices and 6 blocks at 100 (RC_PARAMS=max_size=100), where the budget of the search can
+// end before it has seen the best plan.
 #include <cmath>
 
 #include <gtest/gtest.h>

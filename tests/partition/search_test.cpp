@@ -68,7 +68,7 @@ TEST(Search, OfEquallyFastPlansTheOneThatHoldsLeastIsKept) {
   Random random(5);
   int alike = 0;
   int less = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 15; ++round) {
     const Cluster cluster = round == 0 ? two_clusters() : random_cluster(random);
     ModelCost model = random_model(random, static_cast<std::uint32_t>(4 + random.below(12)));
     model.block_stash_bytes = 1 << 20;
@@ -83,7 +83,7 @@ TEST(Search, OfEquallyFastPlansTheOneThatHoldsLeastIsKept) {
     EXPECT_LE(held(*found, cluster, model), held(*published, cluster, model));
     less += held(*found, cluster, model) < held(*published, cluster, model) ? 1 : 0;
   }
-  EXPECT_GT(alike, 5);
+  EXPECT_GT(alike, 2);
   EXPECT_GT(less, 0);
 }
 
