@@ -245,7 +245,8 @@ int train(const TrainCommand& command, const actors::JobConfig& job, const Agent
   const auto folder = RunFolder::open(job.run.folder, run_start(command));
   if (!folder) return report_failure(folder.error(), services.console, command.json);
   if (command.resume) warn_of_passed_over(*folder, services.log);
-  Display display(services.console, services.clock, display_options(command, services, job, *folder));
+  Display display(services.console, services.clock,
+                  display_options(command, services, job, *folder));
   EventSink events(*folder, job, display, services.log);
   const auto outcome = run_session(command, job, agents, *folder, events, services);
   if (!outcome) return report_failure(outcome.error(), services.console, command.json);
