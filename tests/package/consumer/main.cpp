@@ -34,6 +34,7 @@ partition::Cluster two_clusters() {
 actors::JobConfig job_from_values() {
   actors::JobConfig job;
   job.model.layers = 4;
+  job.model.heads = 4;
   job.model.channels = 64;
   job.train.shape = {16, 2, 4};
   job.train.sequence = job.model.sequence;
