@@ -11,6 +11,7 @@ import unittest
 
 BUILD = os.environ["HOLMES_BUILD"]
 SOURCE = pathlib.Path(__file__).parent
+ROOT = SOURCE.parent.parent
 DEADLINE_S = 100
 
 
@@ -29,8 +30,9 @@ class Consumer(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name)
 
     def build(self, source, *where):
-        """Builds a project that has one executable of its folder's name; returns its path."""
-        folder = self.folder / "build"
+        """Builds a project that has one executable of its folder's name; returns its path and the
+        commands that it took."""
+        folder = self.folder / pathlib.Path(source).name
         options = [f"-DCMAKE_CXX_COMPILER={os.environ['HOLMES_CXX']}",
                    f"-DCMAKE_CXX_COMPILER_LAUNCHER={os.environ['HOLMES_LAUNCHER']}"]
         run("cmake", "-S", source, "-B", folder, "-G", "Ninja", *options, *where)
@@ -51,7 +53,7 @@ class Consumer(unittest.TestCase):
         self.check(executable)
         self.assertIn(str(prefix / "include"), commands)
         self.assertNotIn(str(BUILD), commands)
-        self.assertNotIn(str(SOURCE.parent.parent / "actors"), commands)
+        self.assertNotIn(str(ROOT / "actors"), commands)
         version = run(prefix / "bin/holmes", "--version").split()[1]
         self.assertIn(f'set(PACKAGE_VERSION "{version}")',
                       next(prefix.rglob("holmesConfigVersion.cmake")).read_text())
@@ -59,10 +61,18 @@ class Consumer(unittest.TestCase):
             self.assertNotIn(str(prefix), config.read_text(), config)
             self.assertNotIn(str(BUILD), config.read_text(), config)
 
+        self.check_example(prefix)
+
+    def check_example(self, prefix):
+        executable, _ = self.build(ROOT / "examples/embed", f"-DCMAKE_PREFIX_PATH={prefix}")
+        text = self.folder / "text.txt"
+        text.write_text("a text of one line\n" * 500)
+        self.assertIn("fast finished, slow interrupted", run(executable, text, self.folder))
+
     def test_build_tree(self):
         executable, commands = self.build(SOURCE / "consumer", f"-Dholmes_DIR={BUILD}")
         self.check(executable)
-        includes = {word for word in commands.split() if str(SOURCE.parent.parent) in word
+        includes = {word for word in commands.split() if str(ROOT) in word
                     and ("-I" in word or word.endswith("/include"))}
         self.assertFalse([word for word in includes if not word.endswith("/include")])
 
