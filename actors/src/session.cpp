@@ -198,10 +198,18 @@ Status check_devices(const partition::Cluster& cluster) {
   return {};
 }
 
+Status check_text_is_named(const JobConfig& job) {
+  if (!job.data.text.empty() || !job.data.tokens.empty()) return {};
+  return Error(
+      ErrorCode::kInvalidArgument,
+      "job: data.text is not set; name the text to train on, or a data set in data.tokens");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
   HOLMES_TRY_ASSIGN(const JobConfig job, checked_job(options.job));
+  HOLMES_TRY(check_text_is_named(job));
   HOLMES_TRY_ASSIGN(const auto text, open_text(job));
   HOLMES_TRY(make_text_batches(job, text));
   CoordinatorSpec spec;

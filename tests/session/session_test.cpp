@@ -120,6 +120,8 @@ TEST_F(Sessions, ABadJobIsRefusedBeforeAnythingStarts) {
   JobConfig text = job("bad", 5);
   text.data.text = folder_.path() / "nothing.txt";
   EXPECT_THAT(refusal(text).message(), HasSubstr("nothing.txt"));
+  text.data.text.clear();
+  EXPECT_THAT(refusal(text).message(), HasSubstr("data.text is not set"));
   JobConfig fabric = job("bad", 5);
   fabric.cluster.hosts[0].nics[0].fabric = FabricId(7);
   EXPECT_THAT(refusal(fabric).message(), HasSubstr("cluster: "));
