@@ -2,7 +2,8 @@
 #
 # One folder, one static library, one include root: a module sees the public headers of what it
 # links and nothing else, so that a forbidden include does not compile. Each public header is also
-# compiled alone (target holmes_NAME_verify_interface_header_sets).
+# compiled alone (target holmes_NAME_verify_interface_header_sets). Installed and exported as
+# holmes::NAME.
 function(holmes_module NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   set(target holmes_${NAME})
@@ -10,9 +11,13 @@ function(holmes_module NAME)
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(holmes::${NAME} ALIAS ${target})
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${headers})
+  target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PRIVATE src)
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${NAME})
+  install(TARGETS ${target} EXPORT holmesTargets COMPONENT development
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   holmes_warnings(${target})
 endfunction()
 

@@ -20,9 +20,9 @@ class AgentProcess final : public Agent {
     const auto& invitation = options_.invitation;
     loop_.start();
     on_loop([&] {
-      agent_ = std::make_unique<HostAgent>(
-          runtime_.system(), options_.log.named("agent"), invitation.host_name, invitation.job,
-          *environment_, [this](AgentEnd end) { ended_.set_value(std::move(end)); });
+      agent_ = std::make_unique<HostAgent>(runtime_.system(), options_.log.named("agent"),
+                                           invitation.host_name, invitation.job, *environment_,
+                                           [this](AgentEnd end) { ended(std::move(end)); });
       agent_->start();
       handle_ = agent_->handle();
       agent_->join({invitation.coordinator}, options_.patience);
@@ -37,16 +37,20 @@ class AgentProcess final : public Agent {
 
   void request_leave() override { caf::anon_send(handle_, LeaveAsked{}); }
 
-  int wait() override {
-    const AgentEnd end = end_.get();
+  int wait() override { return exit_code(end_.get()); }
+
+ private:
+  static int exit_code(const AgentEnd& end) { return end.failed ? 1 : 0; }
+
+  void ended(AgentEnd end) {
     if (end.failed)
       options_.log.error(end.reason);
     else
       options_.log.info(end.reason);
-    return end.failed ? 1 : 0;
+    if (options_.on_end) options_.on_end(exit_code(end), end.reason);
+    ended_.set_value(std::move(end));
   }
 
- private:
   void on_loop(const std::function<void()>& task) {
     std::promise<void> done;
     loop_.post([&] {

@@ -10,6 +10,7 @@
 #include "agent_restarts.hpp"
 #include "coordinator.hpp"
 #include "file_store.hpp"
+#include "health_board.hpp"
 #include "holmes/base/address.hpp"
 #include "holmes/base/random.hpp"
 #include "holmes/transport/tcp.hpp"
@@ -53,6 +54,7 @@ class CoordinatorSession final : public Session {
                      std::unique_ptr<StateStore> store)
       : options_(std::move(options)),
         spec_(std::move(spec)),
+        board_(clock_, spec_.job.cluster, spec_.job.train.steps),
         disk_(std::make_unique<ThreadComputeQueue>(clock_, false)),
         store_(std::move(store)),
         context_(transport::make_tcp_context(
@@ -60,6 +62,7 @@ class CoordinatorSession final : public Session {
         outcome_(over_.get_future().share()) {}
 
   ~CoordinatorSession() override {
+    if (options_.starter != nullptr) options_.starter->report_to(nullptr);
     on_loop([this] {
       restarts_.reset();
       coordinator_.reset();
@@ -78,7 +81,8 @@ class CoordinatorSession final : public Session {
     on_loop([&] {
       coordinator_ = std::make_unique<Coordinator>(
           runtime_.system(), options_.log.named("coordinator"), spec_,
-          CoordinatorResources{*context_, *store_, *disk_, options_.on_event,
+          CoordinatorResources{*context_, *store_, *disk_,
+                               [this](const Event& event) { tell(event); },
                                [this](Outcome outcome) { over(outcome); }});
       coordinator_->start();
       handle_ = coordinator_->handle();
@@ -93,6 +97,7 @@ class CoordinatorSession final : public Session {
 
   Status start_agents() {
     if (options_.starter == nullptr) return {};
+    options_.starter->report_to(this);
     for (std::uint32_t host = 0; host < spec_.job.cluster.hosts.size(); ++host) {
       HOLMES_TRY_ASSIGN(const int process, start_agent(HostId(host)));
       caf::anon_send(handle_, AgentStarted{HostId(host), process});
@@ -100,7 +105,11 @@ class CoordinatorSession final : public Session {
     return {};
   }
 
-  void request_stop() override { caf::anon_send(handle_, StopJob{}); }
+  void request_stop() override {
+    board_.stopping();
+    caf::anon_send(handle_, StopJob{});
+  }
+  Health health() const override { return board_.health(); }
   void agent_exited(HostId host, int wait_status, const std::string& last_words) override {
     const std::string how =
         how_it_ended(wait_status) + (last_words.empty() ? "" : ": " + last_words);
@@ -128,8 +137,14 @@ class CoordinatorSession final : public Session {
     return options;
   }
 
+  void tell(const Event& event) {
+    board_.note(event);
+    if (options_.on_event) options_.on_event(event);
+  }
+
   void over(Outcome outcome) {
     restarts_->stop();
+    board_.over(outcome);
     over_.set_value(outcome);
   }
 
@@ -158,6 +173,7 @@ class CoordinatorSession final : public Session {
   SessionOptions options_;
   CoordinatorSpec spec_;
   SteadyClock clock_;
+  HealthBoard board_;
   ActorRuntime runtime_;
   transport::EventLoop loop_;
   std::unique_ptr<ThreadComputeQueue> disk_;
@@ -182,11 +198,18 @@ Status check_devices(const partition::Cluster& cluster) {
   return {};
 }
 
+Status check_text_is_named(const JobConfig& job) {
+  if (!job.data.text.empty() || !job.data.tokens.empty()) return {};
+  return Error(
+      ErrorCode::kInvalidArgument,
+      "job: data.text is not set; name the text to train on, or a data set in data.tokens");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
-  HOLMES_ASSERT(options.on_event, "a session needs somebody to tell");
-  const JobConfig& job = options.job;
+  HOLMES_TRY_ASSIGN(const JobConfig job, checked_job(options.job));
+  HOLMES_TRY(check_text_is_named(job));
   HOLMES_TRY_ASSIGN(const auto text, open_text(job));
   HOLMES_TRY(make_text_batches(job, text));
   CoordinatorSpec spec;

@@ -19,6 +19,7 @@ class ScriptedSession final : public actors::Session {
       : options_(std::move(options)), outcome_(outcome) {}
   void request_stop() override {}
   void agent_exited(HostId, int, const std::string&) override {}
+  actors::Health health() const override { return {}; }
   actors::Outcome wait() override {
     const std::vector<actors::Event> script{actors::HostStarted{HostId(0), "a0", 12},
                                             plan_from(0),

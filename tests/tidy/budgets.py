@@ -9,7 +9,8 @@ import re
 import sys
 
 # Seconds of work that a label may take, of the 25 minutes that everything has.
-BUDGETS_S = {"unit": 10, "conformance": 60, "golden": 60, "sim": 120, "fuzz": 120, "e2e": 420}
+BUDGETS_S = {"unit": 10, "conformance": 60, "golden": 60, "sim": 120, "fuzz": 120, "e2e": 420,
+             "package": 30}
 SLACK = 2.0
 
 

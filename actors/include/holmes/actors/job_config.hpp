@@ -100,6 +100,12 @@ struct ConfigSource {
 /// name for an unknown key.
 Result<JobConfig> load_job(const ConfigSource& source);
 
+/// A job that was built from values, with the defaults that depend on others filled in (no hosts:
+/// one host of one device; decay_steps 0: steps; reduction_leaves 0), held to everything that a job
+/// file is held to. start_session() does this too. kInvalidArgument: "job: [train] steps: 0 is out
+/// of range; ...".
+Result<JobConfig> checked_job(const JobConfig& job);
+
 /// Reads a cluster file alone.
 Result<partition::Cluster> load_cluster(const std::filesystem::path& file);
 

@@ -2,16 +2,19 @@
 
 // A Session is one training job seen from the process that started it: it owns the coordinator,
 // has the host agents started, and reports typed events. `holmes train` and embedding services use
-// nothing else.
+// nothing else. A process may have several at once. A session installs no signal handlers, never
+// ends the process, and writes to nobody but its run folder and the Logger that it was given.
 //
-// Threads: methods may be called from any thread. `on_event` runs on one thread of the session's,
-// never inside a call, and must not block for long.
+// Threads: methods may be called from any thread, on_event included (but for wait()). `on_event`
+// runs on one thread of the session's, never inside a call, and must not block for long. Destroying
+// a session that has not ended abandons the job: nothing is saved.
 
 #include <functional>
 #include <memory>
 #include <optional>
 
 #include "holmes/actors/events.hpp"
+#include "holmes/actors/health.hpp"
 #include "holmes/actors/job_config.hpp"
 #include "holmes/base/log.hpp"
 
@@ -25,19 +28,25 @@ struct AgentInvitation {
   std::string coordinator;  ///< "127.0.0.1:29400"
 };
 
-/// How host agents come to life; implemented by the launcher (processes here or by ssh).
+class Session;
+
+/// How host agents come to life: as threads of this process (local_agents.hpp), or as processes,
+/// here or by ssh (the launcher).
 class AgentStarter {
  public:
   virtual ~AgentStarter() = default;
   /// Starts one agent; returns its process id.
   virtual Result<int> start(const AgentInvitation& invitation) = 0;
+  /// Whose agent_exited() is to hear of agents that end: called before the first start(), and with
+  /// null before that session goes. By default the embedder sees to it.
+  virtual void report_to(Session* session) { static_cast<void>(session); }
 };
 
 struct SessionOptions {
   JobConfig job;
   /// Continue from the newest whole checkpoint of the run folder (an error if there is none).
   bool resume = false;
-  /// Null: others start the agents.
+  /// Null: others start the agents. Must outlive the session.
   AgentStarter* starter = nullptr;
   /// Who says it belongs to this job; empty: a random name is made. At most 200 bytes.
   std::string job_name = {};
@@ -47,13 +56,7 @@ struct SessionOptions {
   /// change what a refused job must leave alone. An error ends the start. May be empty.
   std::function<Status()> before_start;
   Logger log;
-  std::function<void(const Event&)> on_event;
-};
-
-enum class Outcome : std::uint8_t {
-  kFinished,     ///< All steps done, checkpoint saved.
-  kInterrupted,  ///< Stopped on request, checkpoint saved.
-  kFailed,
+  std::function<void(const Event&)> on_event;  ///< May be empty.
 };
 
 class Session {
@@ -63,7 +66,9 @@ class Session {
   virtual void request_stop() = 0;
   /// The starter saw an agent process end. `last_words`: what it said last, if anything.
   virtual void agent_exited(HostId host, int wait_status, const std::string& last_words) = 0;
-  /// Blocks until the job has ended one way or another.
+  /// How it is doing; costs little.
+  virtual Health health() const = 0;
+  /// Blocks until the job has ended one way or another. Not on the session's own thread.
   virtual Outcome wait() = 0;
 };
 
@@ -86,6 +91,9 @@ struct AgentOptions {
   AgentInvitation invitation;
   Logger log;
   Duration patience = {};  ///< How long nobody may listen at the coordinator's address.
+  /// Called once, on the agent's thread, when its part has ended and before wait() returns. It must
+  /// not destroy the agent. May be empty.
+  std::function<void(int exit_code, const std::string& why)> on_end = {};
 };
 /// Runs a host agent in this process.
 std::unique_ptr<Agent> start_agent(AgentOptions options);
