@@ -1,7 +1,8 @@
-// Goal: each engine computes the same model as PyTorch. Method: a tiny GPT-2 whose numbers were
-// made in double precision by make_golden.py; every logit, loss and gradient, and the weights after
-// three clipped AdamW steps of two micro-batches each. The padding rows of the tables are filled
-// with numbers that would be seen at once if anything read them.
+// Goal: each engine computes the same models as PyTorch. Method: a tiny GPT-2 and tiny Llamas whose
+// numbers were made in double precision by make_golden.py and make_llama_golden.py; every logit,
+// loss and gradient, and the weights after three clipped AdamW steps of two micro-batches each. The
+// padding rows of the tables are filled with numbers that would be seen at once if anything read
+// them.
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -15,12 +16,32 @@
 namespace holmes::model {
 namespace {
 
-constexpr GptConfig kConfig = {.layers = 2,
-                               .heads = 2,
-                               .channels = 16,
-                               .sequence = 8,
-                               .vocabulary = 27,
-                               .vocabulary_padding = 16};
+constexpr GptConfig kGpt2 = {.layers = 2,
+                             .heads = 2,
+                             .channels = 16,
+                             .sequence = 8,
+                             .vocabulary = 27,
+                             .vocabulary_padding = 16};
+
+GptConfig llama() {
+  GptConfig config = kGpt2;
+  config.family = Family::kLlama;
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.head_channels = 6;
+  config.feed_forward = 24;
+  return config;
+}
+
+GptConfig tied_llama() {
+  GptConfig config = kGpt2;
+  config.family = Family::kLlama;
+  config.head = Head::kTied;
+  config.feed_forward = 24;
+  config.rope = {.theta = 100, .factor = 8, .original_sequence = 32};
+  return config;
+}
+
 constexpr MicroBatchShape kShape = {.samples = 2, .tokens = 8};
 constexpr std::size_t kSteps = 3;
 constexpr std::size_t kMicroBatches = 2;
@@ -32,8 +53,8 @@ constexpr float kPaddingValue = 100;
 /// The stored numbers, by name.
 class GoldenFile {
  public:
-  GoldenFile() {
-    std::ifstream file(HOLMES_GOLDEN_FILE, std::ios::binary);
+  explicit GoldenFile(const char* name) {
+    std::ifstream file(std::string(HOLMES_GOLDEN_FOLDER "/") + name, std::ios::binary);
     bytes_.assign(std::istreambuf_iterator<char>(file), {});
     std::uint64_t header_bytes = 0;
     std::memcpy(&header_bytes, bytes_.data(), sizeof header_bytes);
@@ -57,14 +78,20 @@ class GoldenFile {
   nlohmann::json header_;
 };
 
-struct EngineCase {
+struct Case {
   const char* name;
   std::unique_ptr<Engine> (*make)();
+  GptConfig config;
+  const char* file;
 };
 
-class Golden : public testing::TestWithParam<EngineCase> {
+class Golden : public testing::TestWithParam<Case> {
  protected:
-  Golden() : engine_(GetParam().make()), model_(kConfig, kShape, *engine_) {
+  Golden()
+      : config_(GetParam().config),
+        golden_(GetParam().file),
+        engine_(GetParam().make()),
+        model_(config_, kShape, *engine_) {
     prepare_compute_thread();
     for (auto& each : model_.layers()) {
       each.parameters.fill(kPaddingValue);
@@ -107,6 +134,7 @@ class Golden : public testing::TestWithParam<EngineCase> {
       }
   }
 
+  const GptConfig config_;
   const GoldenFile golden_;
   const std::vector<std::int32_t> tokens_ = golden_.get<std::int32_t>("tokens");
   const std::vector<std::int32_t> targets_ = golden_.get<std::int32_t>("targets");
@@ -118,17 +146,17 @@ TEST_P(Golden, LogitsOfEveryPosition) {
   model_.forward(micro_batch(tokens_, 0, 0), micro_batch(targets_, 0, 0));
   const auto expected = golden_.get<float>("logits");
   std::vector<float> logits(expected.size());
-  engine_->logits(kConfig, model_.head().parameters.span(), model_.head_input(), logits);
+  engine_->logits(config_, model_.head().parameters.span(), model_.head_input(), logits);
   for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], expected[i], 4e-6F) << i;
 }
 
 TEST_P(Golden, LogitsOfTheLastPositionAlone) {
   model_.forward(micro_batch(tokens_, 0, 0), micro_batch(targets_, 0, 0));
   const auto expected = golden_.get<float>("logits");
-  std::vector<float> logits(kConfig.vocabulary);
-  engine_->logits(kConfig, model_.head().parameters.span(),
-                  model_.head_input().last(kConfig.channels), logits);
-  const auto last = std::span(expected).last(kConfig.vocabulary);
+  std::vector<float> logits(config_.vocabulary);
+  engine_->logits(config_, model_.head().parameters.span(),
+                  model_.head_input().last(config_.channels), logits);
+  const auto last = std::span(expected).last(config_.vocabulary);
   for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], last[i], 4e-6F) << i;
 }
 
@@ -141,7 +169,7 @@ TEST_P(Golden, EveryGradient) {
 
 TEST_P(Golden, PaddingRowsGetNoGradient) {
   accumulate(0);
-  const std::size_t used = std::size_t{kConfig.vocabulary} * kConfig.channels;
+  const std::size_t used = std::size_t{config_.vocabulary} * config_.channels;
   const auto& table = model_.head().layer->parameters().back();
   ASSERT_LT(used, table.count);
   for (std::size_t i = used; i < table.count; ++i)
@@ -160,10 +188,17 @@ TEST_P(Golden, ThreeStepsOfTraining) {
   expect_tensors("final/", &OwnedLayer::parameters, 5e-6F);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Golden,
-                         testing::Values(EngineCase{"reference", make_reference_engine},
-                                         EngineCase{"cpu", make_cpu_engine}),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Models, Golden,
+    testing::Values(
+        Case{"gpt2_reference", make_reference_engine, kGpt2, "tiny_gpt2.safetensors"},
+        Case{"gpt2_cpu", make_cpu_engine, kGpt2, "tiny_gpt2.safetensors"},
+        Case{"llama_reference", make_reference_engine, llama(), "tiny_llama.safetensors"},
+        Case{"llama_cpu", make_cpu_engine, llama(), "tiny_llama.safetensors"},
+        Case{"tied_llama_reference", make_reference_engine, tied_llama(),
+             "tiny_llama_tied.safetensors"},
+        Case{"tied_llama_cpu", make_cpu_engine, tied_llama(), "tiny_llama_tied.safetensors"}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace holmes::model

@@ -77,6 +77,9 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
+    TABLES = ("wte.weight", "wpe.weight")
+    NORM = "ln_"
+
     def __init__(self):
         super().__init__()
         self.wte = nn.Embedding(VOCABULARY, CHANNELS)
@@ -95,13 +98,14 @@ def loss_of(model, tokens, targets):
     return F.cross_entropy(model(tokens).view(-1, VOCABULARY), targets.reshape(-1))
 
 
-def new_model():
-    model = Gpt2()
+def new_model(architecture):
+    """With values of a size that gives every gradient one."""
+    model = architecture()
     with torch.no_grad():
         for name, p in model.named_parameters():
-            if name.startswith("w"):
+            if name in architecture.TABLES:
                 p.mul_(0.3)
-            if ".ln_" in name or name.startswith("ln_"):
+            if architecture.NORM in name:
                 p.add_(torch.randn_like(p) * 0.1)
             p.copy_(p.float())  # what the file can hold
     return model
@@ -134,10 +138,10 @@ def write(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
 
 
-def main():
+def make(architecture, file_name):
     torch.manual_seed(1)
     torch.set_default_dtype(torch.float64)
-    model = new_model()
+    model = new_model(architecture)
     rows = torch.randint(0, VOCABULARY, (STEPS, MICRO_BATCHES, SAMPLES, SEQUENCE + 1))
     tokens, targets = rows[..., :-1], rows[..., 1:]
     out = {"tokens": tokens, "targets": targets}
@@ -161,8 +165,8 @@ def main():
     out["norms"] = torch.stack(norms)
     for name, p in model.named_parameters():
         out["final/" + name] = p
-    write(pathlib.Path(__file__).parent / "data" / "tiny_gpt2.safetensors", out)
+    write(pathlib.Path(__file__).parent / "data" / file_name, out)
 
 
 if __name__ == "__main__":
-    main()
+    make(Gpt2, "tiny_gpt2.safetensors")

@@ -96,6 +96,81 @@ TEST_P(EachTable, NormKernelsAgreeWithTheBaseline) {
   });
 }
 
+TEST_P(EachTable, RmsNormKernelsAgreeWithTheBaseline) {
+  const auto x = random_values(kCount, 1, 3);
+  const auto dy = random_values(kCount, 2);
+  const auto weight = random_values(kColumns, 3);
+  expect_same_bits(*GetParam(), [&](const Table& t) {
+    std::vector<float> inverse(kRows), y(kCount), again(kCount), dx(kCount), alone(kCount);
+    std::vector<float> dweight(kColumns, 1);
+    t.rms_norm(kRows, kColumns, x.data(), weight.data(), inverse.data(), 1e-5F, y.data());
+    t.rms_norm_again(kRows, kColumns, x.data(), weight.data(), inverse.data(), again.data());
+    EXPECT_EQ(y, again);
+    NormBackward arguments{.rows = kRows,
+                           .columns = kColumns,
+                           .x = x.data(),
+                           .weight = weight.data(),
+                           .statistics = {nullptr, inverse.data()},
+                           .dy = dy.data(),
+                           .residual = x.data(),
+                           .dx = dx.data(),
+                           .dweight = dweight.data(),
+                           .dbias = nullptr};
+    t.rms_norm_backward(arguments);
+    arguments.residual = nullptr;
+    arguments.dx = alone.data();
+    t.rms_norm_backward(arguments);
+    return std::vector{inverse, y, dx, alone, dweight};
+  });
+}
+
+TEST_P(EachTable, RotationsAgreeWithTheBaselineAndGoBack) {
+  constexpr std::size_t kHalf = 19;
+  constexpr std::size_t kStride = 3 * 2 * kHalf + 5;
+  const auto x = random_values(kRows * kStride, 1);
+  std::vector<float> cosines, sines;
+  for (const float angle : random_values(2 * kHalf, 2, 3)) {
+    cosines.push_back(std::cos(angle));
+    sines.push_back(std::sin(angle));
+  }
+  expect_same_bits(*GetParam(), [&](const Table& t) {
+    Rotation rotation{kRows, 3, kHalf, kStride, 2, cosines.data(), sines.data(), false};
+    auto turned = x;
+    t.rotate(rotation, turned.data());
+    EXPECT_NE(turned, x);
+    auto back = turned;
+    rotation.back = true;
+    t.rotate(rotation, back.data());
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(back[i], x[i], 1e-6F);
+    // What follows the heads in a row is left alone.
+    for (std::size_t i = kStride - 5; i < kStride; ++i) EXPECT_EQ(turned[i], x[i]);
+    return std::vector{turned, back};
+  });
+}
+
+TEST_P(EachTable, SwigluKernelsAgreeWithTheBaselineAndTheDefinition) {
+  const auto x = random_values(2 * kCount, 1, 12);
+  const auto dy = random_values(kCount, 2);
+  expect_same_bits(*GetParam(), [&](const Table& t) {
+    std::vector<float> y(kCount), again(kCount), dx(2 * kCount);
+    t.swiglu(kRows, kColumns, x.data(), y.data());
+    t.swiglu_backward(kRows, kColumns, x.data(), dy.data(), again.data(), dx.data());
+    EXPECT_EQ(y, again);
+    for (std::size_t row = 0; row < kRows; ++row)
+      for (std::size_t c = 0; c < kColumns; ++c) {
+        const std::size_t at = row * 2 * kColumns + c;
+        const double gate = x[at];
+        const double rest = x[at + kColumns];
+        const double s = 1 / (1 + std::exp(-gate));
+        const double gradient = dy[row * kColumns + c];
+        EXPECT_NEAR(y[row * kColumns + c], gate * s * rest, 3e-5);
+        EXPECT_NEAR(dx[at], gradient * rest * (s + gate * s * (1 - s)), 3e-5);
+        EXPECT_NEAR(dx[at + kColumns], gradient * gate * s, 3e-6);
+      }
+    return std::vector{y, dx};
+  });
+}
+
 TEST_P(EachTable, BiasAndGeluKernelsAgreeWithTheBaseline) {
   const auto x = random_values(kCount, 1, 6);
   const auto bias = random_values(kColumns, 3);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "holmes/base/random.hpp"
+#include "reference/llama_passes.hpp"
 #include "reference/passes.hpp"
 
 namespace holmes::model::reference {
@@ -20,6 +21,18 @@ constexpr GptConfig kConfig = {.layers = 1,
                                .vocabulary_padding = 4};
 constexpr MicroBatchShape kShape = {.samples = 2, .tokens = 4};
 const Dims kDims(kConfig, kShape);
+
+/// Four heads on two of keys and values.
+GptConfig llama_config() {
+  GptConfig config = kConfig;
+  config.family = Family::kLlama;
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.head_channels = 4;
+  config.feed_forward = 5;
+  config.rope = {.theta = 10, .factor = 4, .original_sequence = 16};
+  return config;
+}
 
 Vector random_vector(std::size_t count, std::uint64_t seed) {
   Random random(seed);
@@ -55,8 +68,8 @@ void expect_gradient(Vector& at, const Vector& gradient, const Objective& object
   }
 }
 
-TEST(ReferenceGradient, Embedding) {
-  const auto specs = embedding_parameters(kConfig);
+void expect_embedding_gradient(const GptConfig& config) {
+  const auto specs = embedding_parameters(config);
   const EmbeddingPass<double> pass{kDims, specs};
   Vector parameters = random_vector(total_count(specs), 1);
   const Vector weights = random_vector(kDims.rows() * kDims.C, 2);
@@ -70,13 +83,12 @@ TEST(ReferenceGradient, Embedding) {
   });
 }
 
-TEST(ReferenceGradient, Block) {
-  const auto specs = block_parameters(kConfig, 0);
-  const BlockPass<double> pass{kDims, specs};
-  Vector parameters = random_vector(total_count(specs), 1);
+template <class Pass>
+void expect_block_gradient(const Pass& pass, std::size_t stash_count) {
+  Vector parameters = random_vector(total_count(pass.specs), 1);
   Vector x = random_vector(kDims.rows() * kDims.C, 2);
   const Vector weights = random_vector(x.size(), 3);
-  Vector stash(BlockStash<double>::count(kDims));
+  Vector stash(stash_count);
   const auto objective = [&] {
     Vector y(x.size());
     pass.forward(parameters.data(), x.data(), stash.data(), y.data());
@@ -91,9 +103,9 @@ TEST(ReferenceGradient, Block) {
   expect_gradient(parameters, gradients, objective);
 }
 
-TEST(ReferenceGradient, Head) {
-  const auto specs = head_parameters(kConfig);
-  const HeadPass<double> pass{kDims, specs};
+void expect_head_gradient(const GptConfig& config) {
+  const auto specs = head_parameters(config);
+  const HeadPass<double> pass(config, kShape, specs);
   Vector parameters = random_vector(total_count(specs), 1);
   Vector x = random_vector(kDims.rows() * kDims.C, 2);
   const auto targets = random_tokens(3);
@@ -105,6 +117,35 @@ TEST(ReferenceGradient, Head) {
   pass.backward(parameters.data(), x.data(), targets.data(), 0.5, dx.data(), gradients.data());
   expect_gradient(x, dx, objective);
   expect_gradient(parameters, gradients, objective);
+}
+
+TEST(ReferenceGradient, Embedding) {
+  expect_embedding_gradient(kConfig);
+}
+
+TEST(ReferenceGradient, EmbeddingOfLlama) {
+  expect_embedding_gradient(llama_config());
+}
+
+TEST(ReferenceGradient, Block) {
+  const auto specs = block_parameters(kConfig, 0);
+  expect_block_gradient(BlockPass<double>{kDims, specs}, BlockStash<double>::count(kDims));
+}
+
+TEST(ReferenceGradient, BlockOfLlama) {
+  const GptConfig config = llama_config();
+  const Dims dims(config, kShape);
+  const auto specs = block_parameters(config, 0);
+  expect_block_gradient(LlamaBlockPass<double>{dims, specs, config.rope, config.norm_epsilon},
+                        LlamaBlockStash<double>::count(dims));
+}
+
+TEST(ReferenceGradient, Head) {
+  expect_head_gradient(kConfig);
+}
+
+TEST(ReferenceGradient, HeadOfLlama) {
+  expect_head_gradient(llama_config());
 }
 
 }  // namespace

@@ -102,9 +102,11 @@ class WholeModel {
     }
   }
 
-  /// Adds the gradient of the embedding's copy to the head's, as the end of a step does.
+  /// Adds the gradient of the embedding's copy to the head's, as the end of a step
+  /// does; nothing where the head is untied.
   void merge_tied_gradients() {
     const auto tied = tied_part(embedding());
+    if (!tied.tied_copy) return;
     add(head().gradients.span().subspan(output_table().offset, tied.count),
         embedding().gradients.span().subspan(tied.offset, tied.count));
   }
@@ -133,6 +135,7 @@ class WholeModel {
   }
   void copy_tied_values() {
     const auto tied = tied_part(embedding());
+    if (!tied.tied_copy) return;
     const auto from = head().parameters.span().subspan(output_table().offset, tied.count);
     std::memcpy(embedding().parameters.span().data() + tied.offset, from.data(), from.size_bytes());
   }

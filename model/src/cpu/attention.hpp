@@ -20,10 +20,12 @@ struct ConstAttentionStatistics {
 /// Floats of scratch memory that forward and backward need.
 std::size_t attention_scratch(const Dims& dims);
 
-/// qkv is B x T x 3C, y B x T x C.
+/// qkv is B x T x qkv_width(), y B x T x attended_width(). Heads that share keys and values read
+/// them where they lie.
 void attention(const Dims& dims, const float* qkv, AttentionStatistics statistics, float* scratch,
                float* y);
-/// dqkv is overwritten; y is what forward gave.
+/// dqkv is overwritten, gradients of shared keys and values added up in the order of heads; y is
+/// what forward gave.
 void attention_backward(const Dims& dims, const float* qkv, ConstAttentionStatistics statistics,
                         const float* y, const float* dy, float* scratch, float* dqkv);
 

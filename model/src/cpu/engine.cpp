@@ -14,7 +14,11 @@ class CpuEngine final : public Engine {
   }
   std::unique_ptr<Layer> make_block(const GptConfig& config, const MicroBatchShape& shape,
                                     std::uint32_t index) override {
-    return std::make_unique<cpu::BlockLayer>(config, shape, index, workspace_);
+    if (config.family == Family::kGpt2)
+      return std::make_unique<cpu::BlockLayer>(config, shape, index, workspace_);
+    if (!rotary_ || !rotary_->is_for(config.rope, config.head_width(), shape.tokens))
+      rotary_ = std::make_shared<const RotaryTable>(config.rope, config.head_width(), shape.tokens);
+    return std::make_unique<cpu::LlamaBlockLayer>(config, shape, index, rotary_, workspace_);
   }
   std::unique_ptr<Layer> make_head(const GptConfig& config, const MicroBatchShape& shape) override {
     return std::make_unique<cpu::HeadLayer>(config, shape, workspace_);
@@ -24,6 +28,7 @@ class CpuEngine final : public Engine {
 
  private:
   cpu::Workspace workspace_;
+  std::shared_ptr<const RotaryTable> rotary_;  ///< Of the last Llama's blocks.
 };
 
 void CpuEngine::logits(const GptConfig& config, std::span<const float> parameters,
@@ -39,12 +44,9 @@ void CpuEngine::logits(const GptConfig& config, std::span<const float> parameter
   workspace_.reserve(2 * line + input.size());
   float* mean = workspace_.floats().data();
   float* normal = mean + 2 * line;
-  kernels::best().layer_norm(rows, C, input.data(), tensor(parameters, specs, kFinalNormWeight),
-                             tensor(parameters, specs, kFinalNormBias), {mean, mean + line},
-                             kNormEpsilon, normal);
+  cpu::FinalNorm(config).forward(rows, parameters, input.data(), {mean, mean + line}, normal);
   cpu::multiply({rows, config.vocabulary, C}, {normal, C},
-                {tensor(parameters, specs, kOutputTable), C, true},
-                {out.data(), config.vocabulary});
+                {output_table(parameters, specs), C, true}, {out.data(), config.vocabulary});
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Stash {
 }  // namespace
 
 HeadLayer::HeadLayer(const GptConfig& config, const MicroBatchShape& shape, Workspace& workspace)
-    : LayerBase({config, shape}, head_parameters(config)), workspace_(workspace) {
+    : LayerBase({config, shape}, head_parameters(config)), norm_(config), workspace_(workspace) {
   workspace_.reserve(2 * Carver<float>::rounded(dims_.rows() * dims_.C));
 }
 
@@ -43,30 +43,27 @@ std::size_t HeadLayer::stash_bytes() const {
 void HeadLayer::forward(const ForwardArgs& args) {
   check(Kind::kHead, args);
   const ComputeScope scope;
-  const auto& kernel = kernels::best();
   const Stash<float> s(dims_, reinterpret_cast<float*>(args.stash.data()));
   const std::size_t rows = dims_.rows();
   const std::size_t C = dims_.C;
   const std::size_t stride = Stash<float>::stride(dims_);
   float* normal = workspace_.floats().data();
-  kernel.layer_norm(rows, C, args.input.data(), tensor(args.parameters, specs_, kFinalNormWeight),
-                    tensor(args.parameters, specs_, kFinalNormBias), {s.mean, s.inverse_deviation},
-                    kNormEpsilon, normal);
-  multiply({rows, dims_.V, C}, {normal, C},
-           {tensor(args.parameters, specs_, kOutputTable), C, true}, {s.dlogits, stride});
-  const double total = kernel.cross_entropy({.rows = rows,
-                                             .columns = dims_.V,
-                                             .stride = stride,
-                                             .targets = args.targets.data(),
-                                             .gradient_scale = 1.0F / static_cast<float>(rows),
-                                             .logits = s.dlogits});
+  norm_.forward(rows, args.parameters, args.input.data(), {s.mean, s.inverse_deviation}, normal);
+  multiply({rows, dims_.V, C}, {normal, C}, {output_table(args.parameters, specs_), C, true},
+           {s.dlogits, stride});
+  const double total =
+      kernels::best().cross_entropy({.rows = rows,
+                                     .columns = dims_.V,
+                                     .stride = stride,
+                                     .targets = args.targets.data(),
+                                     .gradient_scale = 1.0F / static_cast<float>(rows),
+                                     .logits = s.dlogits});
   *args.loss = static_cast<float>(total / static_cast<double>(rows));
 }
 
 void HeadLayer::backward(const BackwardArgs& args) {
   check(Kind::kHead, args);
   const ComputeScope scope;
-  const auto& kernel = kernels::best();
   const Stash<const float> s(dims_, reinterpret_cast<const float*>(args.stash.data()));
   const std::size_t rows = dims_.rows();
   const std::size_t C = dims_.C;
@@ -74,25 +71,14 @@ void HeadLayer::backward(const BackwardArgs& args) {
   Carver<float> carve(workspace_.floats().data());
   float* normal = carve.take(rows * C);
   float* dnormal = carve.take(rows * C);
-  const float* weight = tensor(args.parameters, specs_, kFinalNormWeight);
   const kernels::ConstRowStatistics statistics{s.mean, s.inverse_deviation};
 
-  kernel.layer_norm_again(rows, C, args.input.data(), weight,
-                          tensor(args.parameters, specs_, kFinalNormBias), statistics, normal);
+  norm_.again(rows, args.parameters, args.input.data(), statistics, normal);
   multiply_add({dims_.V, C, rows}, {s.dlogits, stride, true}, {normal, C},
-               {tensor(args.gradients, specs_, kOutputTable), C}, args.loss_scale);
-  multiply({rows, C, dims_.V}, {s.dlogits, stride},
-           {tensor(args.parameters, specs_, kOutputTable), C}, {dnormal, C}, args.loss_scale);
-  kernel.layer_norm_backward({.rows = rows,
-                              .columns = C,
-                              .x = args.input.data(),
-                              .weight = weight,
-                              .statistics = statistics,
-                              .dy = dnormal,
-                              .residual = nullptr,
-                              .dx = args.input_gradient.data(),
-                              .dweight = tensor(args.gradients, specs_, kFinalNormWeight),
-                              .dbias = tensor(args.gradients, specs_, kFinalNormBias)});
+               {output_table(args.gradients, specs_), C}, args.loss_scale);
+  multiply({rows, C, dims_.V}, {s.dlogits, stride}, {output_table(args.parameters, specs_), C},
+           {dnormal, C}, args.loss_scale);
+  norm_.backward(rows, args, statistics, dnormal);
 }
 
 }  // namespace holmes::model::cpu

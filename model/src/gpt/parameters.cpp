@@ -10,6 +10,9 @@ namespace holmes::model {
 namespace {
 
 constexpr float kDeviation = 0.02F;
+constexpr const char* kGpt2Table = "wte.weight";
+constexpr const char* kLlamaTable = "model.embed_tokens.weight";
+constexpr const char* kLlamaHead = "lm_head.weight";
 
 class Builder {
  public:
@@ -37,21 +40,15 @@ class Builder {
   std::vector<ParameterSpec> list_;
 };
 
-}  // namespace
-
-std::vector<ParameterSpec> embedding_parameters(const GptConfig& config) {
-  Builder build;
-  build.matrix("wte.weight", config.padded_vocabulary(), config.channels);
-  build.last().tied_copy = true;
-  build.matrix("wpe.weight", config.sequence, config.channels);
-  return build.take();
+/// Each block adds two terms to the residual stream; their sum should keep its size.
+float residual_deviation(const GptConfig& config) {
+  return kDeviation / std::sqrt(2.0F * static_cast<float>(config.layers));
 }
 
-std::vector<ParameterSpec> block_parameters(const GptConfig& config, std::uint32_t index) {
+std::vector<ParameterSpec> gpt2_block(const GptConfig& config, std::uint32_t index) {
   const std::size_t c = config.channels;
   const std::string prefix = "h." + std::to_string(index) + ".";
-  // Each block adds two terms to the residual stream; their sum should keep its size.
-  const float residual = kDeviation / std::sqrt(2.0F * static_cast<float>(config.layers));
+  const float residual = residual_deviation(config);
   Builder build;
   build.vector(prefix + "ln_1.weight", c, 1);
   build.vector(prefix + "ln_1.bias", c, 0);
@@ -68,13 +65,59 @@ std::vector<ParameterSpec> block_parameters(const GptConfig& config, std::uint32
   return build.take();
 }
 
+/// Matrices that are multiplied with the same rows follow one another, so that they are one matrix
+/// in the flat array.
+std::vector<ParameterSpec> llama_block(const GptConfig& config, std::uint32_t index) {
+  const std::size_t c = config.channels;
+  const std::size_t queries = std::size_t{config.heads} * config.head_width();
+  const std::size_t keys = std::size_t{config.kv_head_count()} * config.head_width();
+  const std::size_t wide = config.feed_forward_width();
+  const std::string prefix = "model.layers." + std::to_string(index) + ".";
+  const float residual = residual_deviation(config);
+  Builder build;
+  build.vector(prefix + "input_layernorm.weight", c, 1);
+  build.matrix(prefix + "self_attn.q_proj.weight", queries, c);
+  build.matrix(prefix + "self_attn.k_proj.weight", keys, c);
+  build.matrix(prefix + "self_attn.v_proj.weight", keys, c);
+  build.matrix(prefix + "self_attn.o_proj.weight", c, queries, residual);
+  build.vector(prefix + "post_attention_layernorm.weight", c, 1);
+  build.matrix(prefix + "mlp.gate_proj.weight", wide, c);
+  build.matrix(prefix + "mlp.up_proj.weight", wide, c);
+  build.matrix(prefix + "mlp.down_proj.weight", c, wide, residual);
+  return build.take();
+}
+
+}  // namespace
+
+std::vector<ParameterSpec> embedding_parameters(const GptConfig& config) {
+  const bool gpt2 = config.family == Family::kGpt2;
+  Builder build;
+  build.matrix(gpt2 ? kGpt2Table : kLlamaTable, config.padded_vocabulary(), config.channels);
+  build.last().tied_copy = config.tied();
+  if (gpt2) build.matrix("wpe.weight", config.sequence, config.channels);
+  return build.take();
+}
+
+std::vector<ParameterSpec> block_parameters(const GptConfig& config, std::uint32_t index) {
+  return config.family == Family::kGpt2 ? gpt2_block(config, index) : llama_block(config, index);
+}
+
 std::vector<ParameterSpec> head_parameters(const GptConfig& config) {
   Builder build;
-  build.vector("ln_f.weight", config.channels, 1);
-  build.vector("ln_f.bias", config.channels, 0);
-  // The tied matrix lives here; the embedding's copy has the same name.
-  build.matrix("wte.weight", config.padded_vocabulary(), config.channels);
+  if (config.family == Family::kGpt2) {
+    build.vector("ln_f.weight", config.channels, 1);
+    build.vector("ln_f.bias", config.channels, 0);
+  } else {
+    build.vector("model.norm.weight", config.channels, 1);
+  }
+  // A tied matrix lives here; the embedding's copy has the same name.
+  const char* tied = config.family == Family::kGpt2 ? kGpt2Table : kLlamaTable;
+  build.matrix(config.tied() ? tied : kLlamaHead, config.padded_vocabulary(), config.channels);
   return build.take();
+}
+
+bool is_token_table(std::string_view name) {
+  return name == kGpt2Table || name == kLlamaTable || name == kLlamaHead;
 }
 
 std::vector<ParameterSpec> layer_parameters(const GptConfig& config, std::uint32_t number) {

@@ -26,7 +26,8 @@ struct AdamWFactors {
   float epsilon;
 };
 
-/// Mean and 1 / deviation of each row, as layer norm computed them.
+/// Mean and 1 / deviation of each row, as a norm computed them. RMS norms take the mean as zero,
+/// and leave it out.
 struct RowStatistics {
   float* mean;
   float* inverse_deviation;
@@ -46,7 +47,19 @@ struct NormBackward {
   const float* residual;  ///< Added to dx; null for none. May be dx.
   float* dx;              ///< Overwritten.
   float* dweight;         ///< Added to, as is dbias.
-  float* dbias;
+  float* dbias;           ///< Not used by RMS norms.
+};
+
+/// Heads at the beginning of each row, whose channels turn in pairs (i, i + half).
+struct Rotation {
+  std::size_t rows;
+  std::size_t heads;
+  std::size_t half;  ///< Pairs of a head.
+  std::size_t stride;
+  std::size_t positions;  ///< Row r is at position r % positions.
+  const float* cosines;   ///< positions x half, as are the sines.
+  const float* sines;
+  bool back;  ///< The other way round: as gradients go.
 };
 
 /// A block of attention scores: row r may see its first first_length + r columns.
@@ -83,6 +96,22 @@ struct Table {
                            const float* weight, const float* bias, ConstRowStatistics statistics,
                            float* y);
   void (*layer_norm_backward)(const NormBackward& arguments);
+
+  void (*rms_norm)(std::size_t rows, std::size_t columns, const float* x, const float* weight,
+                   float* inverse_deviation, float epsilon, float* y);
+  void (*rms_norm_again)(std::size_t rows, std::size_t columns, const float* x, const float* weight,
+                         const float* inverse_deviation, float* y);
+  void (*rms_norm_backward)(const NormBackward& arguments);
+
+  /// x, in place.
+  void (*rotate)(const Rotation& arguments, float* x);
+
+  /// Each row of x has the gate's columns, then as many of what goes through it:
+  /// y = gate * logistic(gate) * rest.
+  void (*swiglu)(std::size_t rows, std::size_t columns, const float* x, float* y);
+  /// y once more, and the gradient of x from that of y.
+  void (*swiglu_backward)(std::size_t rows, std::size_t columns, const float* x, const float* dy,
+                          float* y, float* dx);
 
   /// y += bias, to each row.
   void (*add_bias)(std::size_t rows, std::size_t columns, const float* bias, float* y);

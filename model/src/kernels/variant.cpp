@@ -1,6 +1,7 @@
 // Compiled once for each instruction set, with HOLMES_KERNEL_TABLE naming the table it defines.
 #include "kernels/kernels.hpp"
 
+#include "kernels/llama_kernels.hpp"
 #include "kernels/optimizer_kernels.hpp"
 #include "kernels/rowwise_kernels.hpp"
 #include "kernels/softmax_kernels.hpp"
@@ -19,6 +20,12 @@ const Table HOLMES_KERNEL_TABLE = {
     .layer_norm = layer_norm,
     .layer_norm_again = layer_norm_again,
     .layer_norm_backward = layer_norm_backward,
+    .rms_norm = rms_norm,
+    .rms_norm_again = rms_norm_again,
+    .rms_norm_backward = rms_norm_backward,
+    .rotate = rotate,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
     .add_bias = add_bias,
     .add_bias_and_residual = add_bias_and_residual,
     .add_column_sums = add_column_sums,

@@ -1,4 +1,5 @@
 #include "gpt/layer_base.hpp"
+#include "reference/llama_passes.hpp"
 #include "reference/passes.hpp"
 
 namespace holmes::model {
@@ -23,13 +24,16 @@ class ReferenceEmbedding final : public LayerBase {
   const reference::EmbeddingPass<float> pass_{dims_, specs_};
 };
 
+/// `Pass` computes; its arguments behind the tensors are `more`.
+template <class Pass, class Stash>
 class ReferenceBlock final : public LayerBase {
  public:
-  ReferenceBlock(const GptConfig& config, const MicroBatchShape& shape, std::uint32_t index)
-      : LayerBase({config, shape}, block_parameters(config, index)) {}
-  std::size_t stash_bytes() const override {
-    return sizeof(float) * reference::BlockStash<float>::count(dims_);
-  }
+  template <class... More>
+  ReferenceBlock(const GptConfig& config, const MicroBatchShape& shape, std::uint32_t index,
+                 const More&... more)
+      : LayerBase({config, shape}, block_parameters(config, index)),
+        pass_{dims_, specs_, more...} {}
+  std::size_t stash_bytes() const override { return sizeof(float) * Stash::count(dims_); }
   double forward_flops() const override { return dims_.block_flops(); }
   void forward(const ForwardArgs& args) override {
     check(Kind::kBlock, args);
@@ -44,13 +48,16 @@ class ReferenceBlock final : public LayerBase {
   }
 
  private:
-  const reference::BlockPass<float> pass_{dims_, specs_};
+  const Pass pass_;
 };
+using Gpt2Block = ReferenceBlock<reference::BlockPass<float>, reference::BlockStash<float>>;
+using LlamaBlock =
+    ReferenceBlock<reference::LlamaBlockPass<float>, reference::LlamaBlockStash<float>>;
 
 class ReferenceHead final : public LayerBase {
  public:
   ReferenceHead(const GptConfig& config, const MicroBatchShape& shape)
-      : LayerBase({config, shape}, head_parameters(config)) {}
+      : LayerBase({config, shape}, head_parameters(config)), pass_(config, shape, specs_) {}
   std::size_t stash_bytes() const override { return 0; }
   double forward_flops() const override { return dims_.head_flops(); }
   void forward(const ForwardArgs& args) override {
@@ -65,7 +72,7 @@ class ReferenceHead final : public LayerBase {
   }
 
  private:
-  const reference::HeadPass<float> pass_{dims_, specs_};
+  const reference::HeadPass<float> pass_;
 };
 
 class ReferenceEngine final : public Engine {
@@ -76,7 +83,8 @@ class ReferenceEngine final : public Engine {
   }
   std::unique_ptr<Layer> make_block(const GptConfig& config, const MicroBatchShape& shape,
                                     std::uint32_t index) override {
-    return std::make_unique<ReferenceBlock>(config, shape, index);
+    if (config.family == Family::kGpt2) return std::make_unique<Gpt2Block>(config, shape, index);
+    return std::make_unique<LlamaBlock>(config, shape, index, config.rope, config.norm_epsilon);
   }
   std::unique_ptr<Layer> make_head(const GptConfig& config, const MicroBatchShape& shape) override {
     return std::make_unique<ReferenceHead>(config, shape);
@@ -87,8 +95,8 @@ class ReferenceEngine final : public Engine {
     HOLMES_ASSERT(out.size() == rows * config.vocabulary, "logits of another shape");
     const auto specs = model::head_parameters(config);
     std::vector<float> normal(input.size());
-    reference::HeadPass<float>{{config, {}}, specs}.logits(head_parameters.data(), rows,
-                                                           input.data(), normal.data(), out.data());
+    const reference::HeadPass<float> pass(config, {}, specs);
+    pass.logits(head_parameters.data(), rows, input.data(), normal.data(), out.data());
   }
 };
 

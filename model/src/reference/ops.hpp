@@ -122,7 +122,7 @@ void gelu_backward(std::size_t count, const T* x, const T* dy, T* dx) {
   }
 }
 
-/// Where the rows of one head of one sample lie in a B x T x 3C array.
+/// Where the rows of one head of one sample lie in a B x T x qkv_width() array.
 template <class T>
 struct HeadRows {
   T* q;
@@ -131,16 +131,16 @@ struct HeadRows {
   std::size_t stride;
 
   HeadRows(const Dims& d, T* qkv, std::size_t sample, std::size_t head)
-      : q(qkv + sample * d.T * 3 * d.C + head * d.head_channels()),
-        k(q + d.C),
-        v(q + 2 * d.C),
-        stride(3 * d.C) {}
+      : q(qkv + sample * d.T * d.qkv_width() + head * d.D),
+        k(qkv + sample * d.T * d.qkv_width() + d.key_column(head)),
+        v(qkv + sample * d.T * d.qkv_width() + d.value_column(head)),
+        stride(d.qkv_width()) {}
 };
 
 /// Causal attention. `probabilities` (B x H x T x T) is kept for backward.
 template <class T>
 void attention(const Dims& d, const T* qkv, T* probabilities, T* y) {
-  const std::size_t D = d.head_channels();
+  const std::size_t D = d.D;
   const double scale = 1 / std::sqrt(static_cast<double>(D));
   for (std::size_t b = 0; b < d.B; ++b)
     for (std::size_t h = 0; h < d.H; ++h) {
@@ -161,7 +161,7 @@ void attention(const Dims& d, const T* qkv, T* probabilities, T* y) {
         for (std::size_t c = 0; c < D; ++c) {
           double value = 0;
           for (std::size_t s = 0; s <= t; ++s) value += double{p[s]} * rows.v[s * rows.stride + c];
-          y[(b * d.T + t) * d.C + h * D + c] = static_cast<T>(value);
+          y[(b * d.T + t) * d.attended_width() + h * D + c] = static_cast<T>(value);
         }
       }
     }
@@ -169,16 +169,16 @@ void attention(const Dims& d, const T* qkv, T* probabilities, T* y) {
 
 template <class T>
 void attention_backward(const Dims& d, const T* qkv, const T* probabilities, const T* dy, T* dqkv) {
-  const std::size_t D = d.head_channels();
+  const std::size_t D = d.D;
   const double scale = 1 / std::sqrt(static_cast<double>(D));
-  std::fill(dqkv, dqkv + d.rows() * 3 * d.C, T(0));
+  std::fill(dqkv, dqkv + d.rows() * d.qkv_width(), T(0));
   for (std::size_t b = 0; b < d.B; ++b)
     for (std::size_t h = 0; h < d.H; ++h) {
       const HeadRows<const T> in(d, qkv, b, h);
       const HeadRows<T> out(d, dqkv, b, h);
       for (std::size_t t = 0; t < d.T; ++t) {
         const T* p = probabilities + ((b * d.H + h) * d.T + t) * d.T;
-        const T* g = dy + (b * d.T + t) * d.C + h * D;
+        const T* g = dy + (b * d.T + t) * d.attended_width() + h * D;
         std::vector<double> dp(t + 1);
         double weighted = 0;
         for (std::size_t s = 0; s <= t; ++s) {

@@ -4,10 +4,12 @@
 // here the arrays are pointers to T, so that gradient checks can run in double.
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "gpt/parameters.hpp"
 #include "gpt/shape.hpp"
+#include "reference/llama_ops.hpp"
 #include "reference/ops.hpp"
 
 namespace holmes::model::reference {
@@ -48,21 +50,25 @@ struct EmbeddingPass {
 
   void forward(const T* parameters, const std::int32_t* tokens, T* y) const {
     const T* table = parameters + specs[kTokenTable].offset;
-    const T* positions = parameters + specs[kPositionTable].offset;
     for (std::size_t row = 0; row < d.rows(); ++row)
       for (std::size_t c = 0; c < d.C; ++c)
-        y[row * d.C + c] =
-            table[static_cast<std::size_t>(tokens[row]) * d.C + c] + positions[row % d.T * d.C + c];
+        y[row * d.C + c] = table[static_cast<std::size_t>(tokens[row]) * d.C + c];
+    if (!has_positions()) return;
+    const T* positions = parameters + specs[kPositionTable].offset;
+    for (std::size_t row = 0; row < d.rows(); ++row)
+      for (std::size_t c = 0; c < d.C; ++c) y[row * d.C + c] += positions[row % d.T * d.C + c];
   }
   void backward(const std::int32_t* tokens, const T* dy, T* gradients) const {
     T* table = gradients + specs[kTokenTable].offset;
+    for (std::size_t row = 0; row < d.rows(); ++row)
+      for (std::size_t c = 0; c < d.C; ++c)
+        table[static_cast<std::size_t>(tokens[row]) * d.C + c] += dy[row * d.C + c];
+    if (!has_positions()) return;
     T* positions = gradients + specs[kPositionTable].offset;
     for (std::size_t row = 0; row < d.rows(); ++row)
-      for (std::size_t c = 0; c < d.C; ++c) {
-        table[static_cast<std::size_t>(tokens[row]) * d.C + c] += dy[row * d.C + c];
-        positions[row % d.T * d.C + c] += dy[row * d.C + c];
-      }
+      for (std::size_t c = 0; c < d.C; ++c) positions[row % d.T * d.C + c] += dy[row * d.C + c];
   }
+  bool has_positions() const { return specs.size() > kPositionTable; }
 };
 
 template <class T>
@@ -113,15 +119,28 @@ struct BlockPass {
   T* at(T* flat, BlockTensor tensor) const { return flat + specs[tensor].offset; }
 };
 
+/// Of both families: GPT-2's final norm is a layer norm, Llama's an RMS norm.
 template <class T>
 struct HeadPass {
   Dims d;
   const std::vector<ParameterSpec>& specs;
+  std::optional<double> rms_epsilon = std::nullopt;
+
+  HeadPass(const GptConfig& config, const MicroBatchShape& shape,
+           const std::vector<ParameterSpec>& tensors)
+      : d(config, shape), specs(tensors) {
+    if (config.family == Family::kLlama) rms_epsilon = config.norm_epsilon;
+  }
+
+  void norm(const T* p, std::size_t rows, const T* x, T* normal) const {
+    const T* weight = p + specs[kFinalNormWeight].offset;
+    if (rms_epsilon) return rms_norm(rows, d.C, x, weight, *rms_epsilon, normal);
+    layer_norm(rows, d.C, x, weight, p + specs[kFinalNormBias].offset, normal);
+  }
 
   void logits(const T* p, std::size_t rows, const T* x, T* normal, T* out) const {
-    layer_norm(rows, d.C, x, p + specs[kFinalNormWeight].offset, p + specs[kFinalNormBias].offset,
-               normal);
-    const T* table = p + specs[kOutputTable].offset;
+    norm(p, rows, x, normal);
+    const T* table = p + specs.back().offset;
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t v = 0; v < d.V; ++v) {
         double sum = 0;
@@ -142,8 +161,8 @@ struct HeadPass {
     std::vector<T> normal(d.rows() * d.C), scores(d.rows() * d.V), dnormal(d.rows() * d.C);
     logits(p, d.rows(), x, normal.data(), scores.data());
     cross_entropy(d.rows(), d.V, targets, scores.data(), loss_scale);
-    const T* table = p + specs[kOutputTable].offset;
-    T* dtable = g + specs[kOutputTable].offset;
+    const T* table = p + specs.back().offset;
+    T* dtable = g + specs.back().offset;
     for (std::size_t row = 0; row < d.rows(); ++row)
       for (std::size_t v = 0; v < d.V; ++v) {
         const T dscore = scores[row * d.V + v];
@@ -153,8 +172,12 @@ struct HeadPass {
         }
       }
     std::fill(dx, dx + d.rows() * d.C, T(0));
-    layer_norm_backward(d.rows(), d.C, x, p + specs[kFinalNormWeight].offset, dnormal.data(), dx,
-                        g + specs[kFinalNormWeight].offset, g + specs[kFinalNormBias].offset);
+    const T* weight = p + specs[kFinalNormWeight].offset;
+    T* dweight = g + specs[kFinalNormWeight].offset;
+    if (rms_epsilon)
+      return rms_norm_backward(d.rows(), d.C, x, weight, *rms_epsilon, dnormal.data(), dx, dweight);
+    layer_norm_backward(d.rows(), d.C, x, weight, dnormal.data(), dx, dweight,
+                        g + specs[kFinalNormBias].offset);
   }
 };
 

@@ -1,10 +1,15 @@
 #pragma once
 
-// The GPT-2 architecture (Radford et al. 2019): learned positions, pre-norm blocks, GELU (tanh
-// form), tied embedding. A pipeline stage runs a run of consecutive layers of it.
+// Decoder-only transformers of two families, both with pre-norm blocks:
+//   GPT-2 (Radford et al. 2019): learned positions, layer norms, biases, GELU (tanh form), tied
+//   head; Llama (Touvron et al. 2023): rotary embeddings, RMS norms, no biases, SwiGLU, heads that
+//   share keys and values in groups (Ainslie et al. 2023), untied or tied head.
+// A pipeline stage runs a run of consecutive layers of one.
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "holmes/base/result.hpp"
@@ -12,21 +17,60 @@
 
 namespace holmes::model {
 
+enum class Family : std::uint8_t { kGpt2, kLlama };
+/// "gpt2", "llama".
+std::string_view to_string(Family family);
+
+/// Whether the output table is the table of tokens (tied) or a matrix of its own.
+enum class Head : std::uint8_t {
+  kDefault,  ///< The family's own: tied in GPT-2, untied in Llama.
+  kTied,
+  kUntied,
+};
+
+/// Rotary embeddings (Su et al. 2021): channel pair i of D turns by theta^(-2i/D) a position. With
+/// a factor above 1 slow turns are slowed down further, as Llama 3.1 does for longer texts: those
+/// with less than low_factor turns over original_sequence by the factor, those with more than
+/// high_factor not at all, and what lies between by something between.
+struct Rope {
+  double theta = 10000;
+  double factor = 1;
+  double low_factor = 1;
+  double high_factor = 4;
+  std::uint32_t original_sequence = 8192;
+  friend bool operator==(const Rope&, const Rope&) = default;
+};
+
 struct GptConfig {
   std::uint32_t layers = 6;
   std::uint32_t heads = 6;
   std::uint32_t channels = 384;
-  std::uint32_t sequence = 256;           ///< Longest T, rows of the position table.
+  std::uint32_t sequence = 256;           ///< Longest T; GPT-2: rows of the position table.
   std::uint32_t vocabulary = 256;         ///< Tokens that may occur.
   std::uint32_t vocabulary_padding = 64;  ///< The tables' rows are rounded up to a multiple of it.
+  Family family = Family::kGpt2;
+  Head head = Head::kDefault;
 
+  // Llama only.
+  std::uint32_t kv_heads = 0;       ///< Heads of keys and values, which divide heads; 0: heads.
+  std::uint32_t head_channels = 0;  ///< 0: channels / heads.
+  std::uint32_t feed_forward = 0;   ///< 0: 8/3 of channels, rounded up to a multiple of 256.
+  double norm_epsilon = 1e-5;
+  Rope rope = {};
+
+  // What holds where the value above is 0 or kDefault.
+  bool tied() const;
+  std::uint32_t kv_head_count() const { return kv_heads == 0 ? heads : kv_heads; }
+  std::uint32_t head_width() const { return head_channels == 0 ? channels / heads : head_channels; }
+  std::uint32_t feed_forward_width() const;
   std::uint32_t padded_vocabulary() const {
     return (vocabulary + vocabulary_padding - 1) / vocabulary_padding * vocabulary_padding;
   }
   friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };
 
-/// kInvalidArgument with the key and what would fit: heads that do not divide channels, zeros.
+/// kInvalidArgument with the key and what would fit: heads that do not divide channels, zeros, keys
+/// of another family.
 Status validate(const GptConfig& config);
 
 /// Which layers of the model a stage has: [embedding] blocks first..last [head].
