@@ -96,7 +96,7 @@ void HostAgent::build() {
 }
 
 Status HostAgent::build_members(const Prepare& prepare) {
-  HOLMES_TRY(partition::validate(prepare.plan, *cluster_, job_.model.layers));
+  HOLMES_TRY(partition::validate(prepare.plan, *cluster_, job_.model.layers, job_.model.tied()));
   HOLMES_TRY(partition::check_runnable(prepare.plan));
   const auto plan = std::make_shared<const partition::Plan>(prepare.plan);
   const auto keepers = keepers_of(*plan, job_);

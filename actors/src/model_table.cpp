@@ -9,10 +9,11 @@ namespace holmes::actors {
 
 namespace {
 
-ElementRange tied_range(const std::vector<model::ParameterSpec>& parameters, bool is_head) {
+/// The tensor of that name, if it is one of the layer's.
+ElementRange range_of(const std::string& name,
+                      const std::vector<model::ParameterSpec>& parameters) {
   for (const auto& spec : parameters)
-    if (spec.tied_copy || (is_head && spec.name == "wte.weight"))
-      return {spec.offset, spec.offset + spec.count};
+    if (spec.name == name) return {spec.offset, spec.offset + spec.count};
   return {};
 }
 
@@ -52,9 +53,12 @@ std::vector<LayerTable> model_table(const model::GptConfig& config) {
     table.parameters = model::layer_parameters(config, number);
     table.chunks = model::chunks_of(table.parameters);
     for (const auto& spec : table.parameters) table.elements += spec.count;
-    table.tied = tied_range(table.parameters, number == head);
     tables.push_back(std::move(table));
   }
+  for (const auto& spec : tables.front().parameters)
+    if (spec.tied_copy)
+      for (auto* table : {&tables.front(), &tables.back()})
+        table->tied = range_of(spec.name, table->parameters);
   return tables;
 }
 

@@ -36,7 +36,7 @@ struct LayerTable {
   std::size_t elements = 0;
 
   /// The tensor that is the embedding's copy of the head's matrix (embedding), or that matrix
-  /// itself (head); empty for other layers.
+  /// itself (head); empty for other layers, and where the head is untied.
   ElementRange tied;
   /// Chunks of `owner` of `owners`.
   ChunkRange owned_chunks(std::size_t owner, std::size_t owners) const;

@@ -148,8 +148,9 @@ void Replica::update(std::uint32_t slot, const Commit& commit) {
       if (!tied_part(head_table(), owner, shares(last_stage()).size()).empty()) ++bucket.missing;
 
   const auto range = bucket.table->updated(share_, replica_count());
-  const bool is_head = has_head() && slot + 1 == buckets_.size();
-  const bool others = replica_count() > 1 || is_head;
+  const bool is_tied_head =
+      has_head() && slot + 1 == buckets_.size() && !bucket.table->tied.empty();
+  const bool others = replica_count() > 1 || is_tied_head;
   auto copy = std::make_shared<Buffer>();
   if (others && !range.empty()) *copy = acquire(range.size() * sizeof(float), "updated parameters");
   if (stopped_) return;

@@ -86,7 +86,7 @@ void Replica::add_tied_demand(const Routes& routes, BufferDemand& demand) const 
       if (slice.head_owner == share_ &&
           !routes.is_local(shares(StageIndex(0))[slice.copy_owner].device))
         demand.add(slice.elements.size() * sizeof(float));
-  if (!has_embedding()) return;
+  if (!has_embedding() || tied_slices_.empty()) return;
   demand.add(buckets_.front().shard.size() * sizeof(float));  // reduced, being sent, and one
   const auto& owners = shares(last_stage());
   for (std::size_t owner = 0; owner < owners.size(); ++owner)

@@ -96,7 +96,7 @@ void Replica::receive_state(std::shared_ptr<const Routes> routes) {
   acquire_state();
   if (stopped_) return;
   routes_ = std::move(routes);
-  if (has_embedding()) {  // nobody holds moments of the tied copy: it has none
+  if (has_embedding()) {  // nobody holds moments of a tied copy: it has none
     std::memset(buckets_[0].exp_avg.mutable_bytes().data(), 0, buckets_[0].exp_avg.size());
     std::memset(buckets_[0].exp_avg_sq.mutable_bytes().data(), 0, buckets_[0].exp_avg_sq.size());
   }

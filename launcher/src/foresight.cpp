@@ -62,7 +62,7 @@ void StepTimesTracker::on_event(const actors::Event& event) {
 std::optional<StepTimes> StepTimesTracker::times() const {
   if (plan_.empty() || durations_s_.size() < kStepsMin) return std::nullopt;
   const auto model = actors::model_cost(job_);
-  if (!partition::validate(plan_, job_.cluster, model.blocks)) return std::nullopt;
+  if (!partition::validate(plan_, job_.cluster, model.blocks, model.tied_head)) return std::nullopt;
   partition::SimulateOptions how;
   how.cost = job_.cost;
   const auto predicted = partition::simulate(plan_, job_.cluster, model, how);

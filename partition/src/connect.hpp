@@ -10,6 +10,7 @@ namespace holmes::partition {
 
 /// Adds the groups and edges that the stages of `plan` need, with their fabrics. kInvalidArgument
 /// names hosts that share none.
-Status connect(const Cluster& cluster, const std::vector<HostId>& hosts, Plan& plan);
+Status connect(const Cluster& cluster, const std::vector<HostId>& hosts, bool tied_head,
+               Plan& plan);
 
 }  // namespace holmes::partition

@@ -162,7 +162,8 @@ Status add_group(const Cluster& cluster, const std::vector<HostId>& hosts, Group
   return {};
 }
 
-Status add_groups(const Cluster& cluster, const std::vector<HostId>& hosts, Plan& plan) {
+Status add_groups(const Cluster& cluster, const std::vector<HostId>& hosts, bool tied_head,
+                  Plan& plan) {
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     for (std::uint32_t rank = 0; rank < plan.tensor; ++rank) {
       std::vector<DeviceId> devices;
@@ -171,7 +172,8 @@ Status add_groups(const Cluster& cluster, const std::vector<HostId>& hosts, Plan
                            "data group of stage " + std::to_string(i), plan));
     }
   }
-  for (std::uint32_t rank = 0; plan.stages.size() > 1 && rank < plan.tensor; ++rank) {
+  const bool has_tied = tied_head && plan.stages.size() > 1;
+  for (std::uint32_t rank = 0; has_tied && rank < plan.tensor; ++rank) {
     std::vector<DeviceId> tied;
     add_rank(plan.stages.front(), rank, tied);
     add_rank(plan.stages.back(), rank, tied);
@@ -208,8 +210,9 @@ bool is_baseline(Strategy strategy) {
 
 }  // namespace
 
-Status connect(const Cluster& cluster, const std::vector<HostId>& hosts, Plan& plan) {
-  HOLMES_TRY(add_groups(cluster, hosts, plan));
+Status connect(const Cluster& cluster, const std::vector<HostId>& hosts, bool tied_head,
+               Plan& plan) {
+  HOLMES_TRY(add_groups(cluster, hosts, tied_head, plan));
   return add_edges(cluster, hosts, plan);
 }
 
@@ -247,7 +250,7 @@ Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape
   const bool ordered = options.schedule == ScheduleKind::kNetworkAware;
   if (!ordered) HOLMES_TRY(check_schedule(result));
   const auto hosts = hosts_by_device(cluster);
-  HOLMES_TRY(connect(cluster, hosts, result));
+  HOLMES_TRY(connect(cluster, hosts, model.tied_head, result));
   if (ordered) HOLMES_TRY(order_passes(cluster, model, {}, options.order, result));
   return result;
 }

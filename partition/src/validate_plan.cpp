@@ -111,7 +111,7 @@ void add_rank(const StagePlan& stage, std::uint32_t rank, std::vector<DeviceId>&
 }
 
 /// The sets of devices that must have a group of `kind`, each exactly once.
-std::vector<std::vector<DeviceId>> wanted_groups(const Plan& plan, GroupKind kind) {
+std::vector<std::vector<DeviceId>> wanted_groups(const Plan& plan, GroupKind kind, bool tied_head) {
   std::vector<std::vector<DeviceId>> wanted;
   for (const StagePlan& stage : plan.stages) {
     for (std::uint32_t rank = 0; kind == GroupKind::kData && rank < plan.tensor; ++rank) {
@@ -121,7 +121,7 @@ std::vector<std::vector<DeviceId>> wanted_groups(const Plan& plan, GroupKind kin
     for (const Share& share : stage.shares) wanted.push_back(share.devices());
   }
   if (kind == GroupKind::kVote) wanted.push_back(plan.members());
-  if (kind == GroupKind::kTied && plan.stages.size() > 1) {
+  if (kind == GroupKind::kTied && tied_head && plan.stages.size() > 1) {
     for (std::uint32_t rank = 0; rank < plan.tensor; ++rank) {
       add_rank(plan.stages.front(), rank, wanted.emplace_back());
       add_rank(plan.stages.back(), rank, wanted.back());
@@ -132,7 +132,8 @@ std::vector<std::vector<DeviceId>> wanted_groups(const Plan& plan, GroupKind kin
   return wanted;
 }
 
-Status check_groups(const Plan& plan, const Cluster& cluster, const std::vector<HostId>& host_of) {
+Status check_groups(const Plan& plan, const Cluster& cluster, const std::vector<HostId>& host_of,
+                    bool tied_head) {
   for (const GroupKind kind :
        {GroupKind::kData, GroupKind::kTied, GroupKind::kVote, GroupKind::kTensor}) {
     std::vector<std::vector<DeviceId>> found;
@@ -142,7 +143,7 @@ Status check_groups(const Plan& plan, const Cluster& cluster, const std::vector<
       std::sort(found.back().begin(), found.back().end());
     }
     std::sort(found.begin(), found.end());
-    if (found != wanted_groups(plan, kind)) {
+    if (found != wanted_groups(plan, kind, tied_head)) {
       return invalid("plan: its " + std::string(to_string(kind)) +
                      " groups are not those that its stages need");
     }
@@ -216,7 +217,7 @@ std::vector<HostId> talking_hosts(const std::vector<HostId>& host_of, const Plan
   return talking;
 }
 
-Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks) {
+Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks, bool tied_head) {
   if (plan.strategy > kStrategyLast || plan.schedule > kScheduleLast) {
     return invalid("plan: unknown strategy or schedule");
   }
@@ -231,7 +232,7 @@ Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks) 
   const auto host_of = hosts_by_device(cluster);
   HOLMES_TRY(check_shares(plan, host_of));
   HOLMES_TRY(check_schedule(plan));
-  HOLMES_TRY(check_groups(plan, cluster, host_of));
+  HOLMES_TRY(check_groups(plan, cluster, host_of, tied_head));
   return check_edges(plan, cluster, host_of);
 }
 

@@ -101,6 +101,28 @@ TEST_F(Layouts, OrdersOfThePlanHaveTheBitsOfAnyOtherSchedule) {
   }
 }
 
+/// Two heads on one of keys and values.
+holmes::testing::SerialJob llama_job(model::Head head) {
+  auto job = tiny_job();
+  job.model.family = model::Family::kLlama;
+  job.model.kv_heads = 1;
+  job.model.feed_forward = 12;
+  job.model.head = head;
+  return job;
+}
+
+TEST_F(Layouts, OfLlamaWithEitherHead) {
+  const LocalPlan plans[] = {
+      {{{0, 3, {{0, 3}}}}},
+      {{{0, 3, {{0, 0}, {1, 1}, {2, 2}, {3, 3}}}}},
+      {{{0, 2, {{0, 1}, {2, 3}}}, {3, 3, {{0, 1}, {2, 3}}}}},
+      {{{0, 0, {{0, 3}}}, {1, 1, {{0, 3}}}, {2, 2, {{0, 3}}}, {3, 3, {{0, 3}}}}},
+      {{{0, 0, {{0, 0}, {1, 3}}}, {1, 2, {{0, 3}}}, {3, 3, {{0, 1}, {2, 2}, {3, 3}}}}}};
+  for (const auto head : {model::Head::kUntied, model::Head::kTied})
+    for (const auto& plan : plans)
+      for (std::uint64_t seed = 1; seed <= 4; ++seed) expect_same_bits(llama_job(head), plan, seed);
+}
+
 TEST_F(Layouts, UnequalSharesAndDegrees) {
   const LocalPlan plan{
       {{0, 0, {{0, 0}, {1, 3}}}, {1, 2, {{0, 3}}}, {3, 3, {{0, 1}, {2, 2}, {3, 3}}}}};

@@ -28,6 +28,31 @@ TEST(ModelTable, HasEveryLayerWithItsChunks) {
   EXPECT_EQ(table[3].tied.size(), table[0].tied.size());
 }
 
+model::GptConfig llama(model::Head head) {
+  auto config = kModel;
+  config.family = model::Family::kLlama;
+  config.head = head;
+  return config;
+}
+
+TEST(ModelTable, AnUntiedHeadHasNothingInCommonWithTheEmbedding) {
+  const auto table = model_table(llama(model::Head::kUntied));
+  for (const auto& layer : table) {
+    EXPECT_TRUE(layer.tied.empty());
+    EXPECT_EQ(layer.updated(1, 3), layer.shard(1, 3));
+  }
+  EXPECT_TRUE(tied_slices(table.front(), 3, table.back(), 4).empty());
+  EXPECT_TRUE(tied_part(table.back(), 0, 2).empty());
+}
+
+TEST(ModelTable, ATiedHeadOfLlamaIsTheWholeEmbedding) {
+  const auto table = model_table(llama(model::Head::kTied));
+  EXPECT_EQ(table.front().tied.size(), table.front().elements);
+  EXPECT_EQ(table.back().tied, (ElementRange{512, 512 + table.front().elements}));
+  for (std::size_t owner = 0; owner < 3; ++owner)
+    EXPECT_TRUE(table.front().updated(owner, 3).empty());
+}
+
 TEST(ModelTable, ShardsCoverEachLayerOnceInOrder) {
   for (const auto& layer : model_table(kModel))
     for (std::size_t owners = 1; owners <= 40; ++owners) {

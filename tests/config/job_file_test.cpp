@@ -24,6 +24,38 @@ void expect_error(const Result<JobConfig>& job, const ::testing::Matcher<std::st
   EXPECT_THAT(job.error().message(), message);
 }
 
+TEST(JobFile, FillsALlama) {
+  const auto job = parse(R"(
+[model]
+family = "llama"
+heads = 8
+channels = 128
+kv_heads = 2
+head_channels = 32
+feed_forward = 344
+norm_epsilon = 1e-6
+rope_theta = 500000
+rope_factor = 8
+rope_low_factor = 1
+rope_high_factor = 4
+rope_original_sequence = 128
+head = "tied"
+)");
+  ASSERT_TRUE(job) << job.error().message();
+  const auto& model = job->model;
+  EXPECT_EQ(model.family, model::Family::kLlama);
+  EXPECT_EQ(model.head, model::Head::kTied);
+  EXPECT_EQ(model.kv_heads, 2U);
+  EXPECT_EQ(model.head_channels, 32U);
+  EXPECT_EQ(model.feed_forward, 344U);
+  EXPECT_EQ(model.norm_epsilon, 1e-6);
+  EXPECT_EQ(model.rope, (model::Rope{500000, 8, 1, 4, 128}));
+  // As a coordinator hands it to the agents.
+  const auto again = parse_resolved_job(to_toml(*job), to_toml(job->cluster));
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->model, model);
+}
+
 TEST(JobFile, FillsTheJob) {
   const auto job = parse(R"(
 [run]

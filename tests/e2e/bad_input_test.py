@@ -246,7 +246,7 @@ class BadInput(unittest.TestCase):
             path.write_bytes(edit(path.read_bytes()))
 
         for name, edit, says in (
-                ("newer", lambda data: data.replace(b'"version": 1', b'"version": 2'), "newer one"),
+                ("newer", lambda data: data.replace(b'"version": 1', b'"version": 3'), "newer one"),
                 ("deep", lambda data: b"[" * 100000, "move its folder away"),
                 ("nul", lambda data: b"\0" * 100, "move its folder away"),
                 ("other", lambda data: b"{}", "no manifest"),

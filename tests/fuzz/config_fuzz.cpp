@@ -58,8 +58,9 @@ void read_job(std::string_view text, std::string_view overrides) {
   const auto plan = holmes::partition::plan(job->cluster, holmes::actors::model_cost(*job),
                                             job->train.shape, job->parallel);
   HOLMES_ASSERT(plan, "a parsed job can be planned");
-  HOLMES_ASSERT(holmes::partition::validate(*plan, job->cluster, job->model.layers),
-                "its plan is valid");
+  HOLMES_ASSERT(
+      holmes::partition::validate(*plan, job->cluster, job->model.layers, job->model.tied()),
+      "its plan is valid");
 }
 
 }  // namespace

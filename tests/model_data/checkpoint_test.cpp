@@ -448,8 +448,8 @@ TEST(Checkpoint, RefusesNewerFormatsAndDamagedManifests) {
     EXPECT_THAT(message, HasSubstr(manifest.string()));
     return message;
   };
-  EXPECT_THAT(changed("\"version\": 1", "\"version\": 2", ErrorCode::kInvalidArgument),
-              HasSubstr("version 2, this program reads up to 1"));
+  EXPECT_THAT(changed("\"version\": 1", "\"version\": 3", ErrorCode::kInvalidArgument),
+              HasSubstr("version 3, this program reads up to 2"));
   EXPECT_THAT(changed("holmes-checkpoint", "else", ErrorCode::kCorrupt), HasSubstr("no manifest"));
   EXPECT_THAT(changed("\"seed\"", "\"sead\"", ErrorCode::kCorrupt),
               HasSubstr("\"seed\" is missing"));

@@ -63,7 +63,7 @@ class BruteForce {
       const auto runs = split_leaves(job_.reduction_leaves, speeds);
       for (std::size_t i = 0; i < runs.size(); ++i) plan.stages[s].shares[i].leaves = runs[i];
     }
-    if (!connect(cluster_, hosts_, plan)) return;
+    if (!connect(cluster_, hosts_, model_.tied_head, plan)) return;
     blocks(0, 0, plan);
   }
 

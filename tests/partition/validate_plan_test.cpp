@@ -18,6 +18,20 @@ Plan good_plan() {
   return *plan(two_clusters(), small_model(6), {8, 1, 0}, {});
 }
 
+TEST(ValidPlan, HasTiedGroupsExactlyWhereTheHeadIsTied) {
+  ModelCost untied = small_model(6);
+  untied.tied_head = false;
+  const Plan with = good_plan();
+  const Plan without = *plan(two_clusters(), untied, {8, 1, 0}, {});
+  EXPECT_EQ(without.groups.size() + 1, with.groups.size());
+  EXPECT_TRUE(validate(with, two_clusters(), 6, true));
+  EXPECT_FALSE(validate(with, two_clusters(), 6, false));
+  EXPECT_TRUE(validate(without, two_clusters(), 6, false));
+  const Status status = validate(without, two_clusters(), 6, true);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message(), HasSubstr("its tied groups"));
+}
+
 struct Damage {
   const char* message;
   std::function<void(Plan&)> apply;

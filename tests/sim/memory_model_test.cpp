@@ -77,6 +77,18 @@ TEST_F(MemoryModel, OfReplicas) {
   }
 }
 
+TEST_F(MemoryModel, OfLlamaWithEitherHead) {
+  for (const auto head : {model::Head::kUntied, model::Head::kTied})
+    for (const auto& [clusters, hosts] : {std::pair{1U, 1U}, {1U, 2U}, {3U, 1U}, {2U, 2U}}) {
+      JobConfig config = larger_job(clusters, hosts);
+      config.model.family = model::Family::kLlama;
+      config.model.kv_heads = 2;
+      config.model.feed_forward = 800;
+      config.model.head = head;
+      compare(config);
+    }
+}
+
 TEST_F(MemoryModel, OfUnevenReplicas) {
   JobConfig config = larger_job(1, 3);
   config.train.shape = {16, 1, 8};

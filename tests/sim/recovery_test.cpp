@@ -115,6 +115,20 @@ TEST_F(Recovery, BeforeTheFirstPassTheStartFailsOrTheOthersTrain) {
   EXPECT_GT(failed, 3);
 }
 
+TEST_F(Recovery, OfLlamaWithEitherHead) {
+  for (const auto head : {model::Head::kUntied, model::Head::kTied})
+    for (const auto& [clusters, hosts] : {std::pair{1U, 2U}, {2U, 1U}, {2U, 2U}, {4U, 1U}}) {
+      const auto config = llama_job(clusters, hosts, head);
+      const auto expected = testing::serial_run(config);
+      for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        Random random(seed);
+        twice(config, seed, {draw(random, clusters * hosts, 60 * clusters, seed % 5 == 0)},
+              expected);
+        if (HasFailure()) return;
+      }
+    }
+}
+
 TEST_F(Recovery, EveryLayoutHasKeepersEnough) {
   for (const auto& [clusters, hosts] :
        {std::pair{1U, 2U}, {2U, 1U}, {1U, 4U}, {4U, 1U}, {3U, 2U}}) {

@@ -55,6 +55,16 @@ class SimJobTest : public ::testing::Test {
     return config;
   }
 
+  /// The same of a Llama: two heads on one of keys and values.
+  JobConfig llama_job(std::uint32_t clusters, std::uint32_t hosts, model::Head head) const {
+    JobConfig config = job(clusters, hosts);
+    config.model.family = model::Family::kLlama;
+    config.model.kv_heads = 1;
+    config.model.feed_forward = 12;
+    config.model.head = head;
+    return config;
+  }
+
   const holmes::testing::TemporaryFolder folder_;
 };
 

@@ -3,6 +3,7 @@
 // Method: SimWorld with a tiny model, 20 seeds, each twice.
 #include "sim/sim_world.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -39,6 +40,38 @@ TEST_F(SimWorldTest, EveryLayoutHasTheBitsOfASerialRun) {
     const auto config = job(clusters, hosts);
     SimWorld world({config, 1, Step(0), nullptr});
     expect_equals_serial(world, config, testing::serial_run(config));
+  }
+}
+
+TEST_F(SimWorldTest, EveryLayoutOfLlamaHasTheBitsOfASerialRun) {
+  for (const auto head : {model::Head::kUntied, model::Head::kTied})
+    for (const auto& [clusters, hosts] : {std::pair{1U, 1U}, {2U, 2U}, {4U, 1U}, {1U, 4U}}) {
+      const auto config = llama_job(clusters, hosts, head);
+      SimWorld world({config, 1, Step(0), nullptr});
+      expect_equals_serial(world, config, testing::serial_run(config));
+      const auto plan = plan_of(config);
+      ASSERT_TRUE(plan);
+      const bool has_tied_group =
+          std::any_of(plan->groups.begin(), plan->groups.end(),
+                      [](const auto& g) { return g.kind == partition::GroupKind::kTied; });
+      EXPECT_EQ(has_tied_group, head == model::Head::kTied && clusters > 1);
+    }
+}
+
+TEST_F(SimWorldTest, ALlamaGoesOnFromACheckpointAtAnotherLayout) {
+  for (const auto head : {model::Head::kUntied, model::Head::kTied}) {
+    const auto expected = testing::serial_run(llama_job(1, 1, head));
+    MemoryStore store;
+    auto half = llama_job(2, 2, head);
+    half.run.checkpoint_every = 2;
+    SimWorld first({half, 1, Step(0), &store});
+    ASSERT_TRUE(first.run(kLimit));
+    ASSERT_NE(store.checkpoint(Step(2)), nullptr);
+    for (const auto& [clusters, hosts] : {std::pair{1U, 1U}, {4U, 1U}, {1U, 4U}}) {
+      SimWorld world({llama_job(clusters, hosts, head), 7, Step(2), &store});
+      ASSERT_TRUE(world.run(kLimit));
+      EXPECT_EQ(testing::weights(world, Step(4)), expected.weights);
+    }
   }
 }
 

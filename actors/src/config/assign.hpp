@@ -21,11 +21,11 @@
 namespace holmes::actors {
 
 /// Where a value goes. Enumerations take one of Rule::choices, by its index.
-using Target =
-    std::variant<bool*, std::uint32_t*, std::uint64_t*, float*, double*, std::string*,
-                 std::filesystem::path*, partition::Strategy*, partition::ScheduleKind*,
-                 partition::NicKind*, partition::SplitRule*, partition::Recompute*,
-                 partition::OptimizerKind*, partition::Collective*, OnLoss*, NicSource*, Security*>;
+using Target = std::variant<bool*, std::uint32_t*, std::uint64_t*, float*, double*, std::string*,
+                            std::filesystem::path*, partition::Strategy*, partition::ScheduleKind*,
+                            partition::NicKind*, partition::SplitRule*, partition::Recompute*,
+                            partition::OptimizerKind*, partition::Collective*, OnLoss*, NicSource*,
+                            Security*, model::Family*, model::Head*>;
 
 /// What a value must be.
 struct Rule {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <initializer_list>
+#include <map>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "holmes/base/address.hpp"
 #include "holmes/model/tokenizer.hpp"
@@ -12,14 +14,14 @@
 namespace holmes::actors {
 namespace {
 
-using Keys = std::initializer_list<const char*>;
+using Keys = std::vector<std::string>;
 
 /// Where the value that does not fit was given: on the command line before in the file, and the
 /// file as a whole when all are defaults.
-std::string where(const Draft& draft, Keys keys) {
+std::string where(const Draft& draft, const Keys& keys) {
   std::string found = draft.file;
   bool in_file = false;
-  for (const char* key : keys) {
+  for (const auto& key : keys) {
     const auto place = draft.places.find(key);
     if (place == draft.places.end()) continue;
     if (place->second.starts_with("--set ")) return place->second;
@@ -29,7 +31,7 @@ std::string where(const Draft& draft, Keys keys) {
   return found;
 }
 
-Error invalid(const Draft& draft, Keys keys, const std::string& what) {
+Error invalid(const Draft& draft, const Keys& keys, const std::string& what) {
   return Error(ErrorCode::kInvalidArgument, where(draft, keys) + ": " + what);
 }
 
@@ -37,10 +39,25 @@ std::string text(std::uint64_t value) {
   return std::to_string(value);
 }
 
+/// The keys of [model] that a message names, in its order.
+Keys keys_in(const std::string& message) {
+  std::map<std::size_t, std::string> found;
+  for (const Key& key : config_keys()) {
+    if (key.section != "model") continue;
+    const std::string name = "model." + std::string(key.name);
+    const auto at = message.find(name);
+    if (at != std::string::npos && found[at].size() < name.size()) found[at] = name;
+  }
+  Keys keys;
+  for (auto& [at, name] : found) keys.push_back(std::move(name));
+  return keys;
+}
+
 Status check_model(Draft& draft) {
   const auto& model = draft.job.model;
   if (const Status status = model::validate(model); !status) {
-    return invalid(draft, {"model.heads", "model.channels"}, status.error().message());
+    const auto& message = status.error().message();
+    return invalid(draft, keys_in(message), message);
   }
   constexpr std::uint32_t kByteValues = 256;
   if (draft.job.data.tokenizer == "bytes" && model.vocabulary < kByteValues) {
@@ -134,7 +151,8 @@ Status check_memory(const Draft& draft) {
   const auto& job = draft.job;
   const auto cost = model_cost(job);
   const double parameters = 1.0 * cost.blocks * static_cast<double>(cost.block_parameters) +
-                            static_cast<double>(cost.head_parameters);
+                            static_cast<double>(cost.head_parameters) +
+                            (cost.tied_head ? 0 : static_cast<double>(cost.embedding_parameters));
   const double widest = std::max(job.model.channels, job.model.padded_vocabulary());
   const double activation = 4.0 * job.train.shape.micro_batch * job.train.sequence * widest;
   double memory = 0;

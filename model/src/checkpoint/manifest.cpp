@@ -16,10 +16,25 @@ using nlohmann::ordered_json;
 constexpr const char* kFormat = "holmes-checkpoint";
 constexpr int kIndent = 1;
 
+/// GPT-2 has no keys but those that it had before there were families.
 ordered_json to_json(const GptConfig& model) {
-  return {{"layers", model.layers},         {"heads", model.heads},
-          {"channels", model.channels},     {"sequence", model.sequence},
-          {"vocabulary", model.vocabulary}, {"vocabulary_padding", model.vocabulary_padding}};
+  ordered_json object = {
+      {"layers", model.layers},         {"heads", model.heads},
+      {"channels", model.channels},     {"sequence", model.sequence},
+      {"vocabulary", model.vocabulary}, {"vocabulary_padding", model.vocabulary_padding}};
+  if (model.family == Family::kGpt2) return object;
+  object["family"] = to_string(model.family);
+  object["tied"] = model.tied();
+  object["kv_heads"] = model.kv_head_count();
+  object["head_channels"] = model.head_width();
+  object["feed_forward"] = model.feed_forward_width();
+  object["norm_epsilon"] = model.norm_epsilon;
+  object["rope_theta"] = model.rope.theta;
+  object["rope_factor"] = model.rope.factor;
+  object["rope_low_factor"] = model.rope.low_factor;
+  object["rope_high_factor"] = model.rope.high_factor;
+  object["rope_original_sequence"] = model.rope.original_sequence;
+  return object;
 }
 
 ordered_json to_json(const JobConstants& job) {
@@ -65,6 +80,30 @@ const ordered_json& list(const ordered_json& object, const std::string& key) {
   return value;
 }
 
+double real(const ordered_json& object, const std::string& key) {
+  const auto& value = member(object, key);
+  if (!value.is_number()) throw std::invalid_argument("\"" + key + "\" is no number");
+  return value.get<double>();
+}
+
+void read_llama(const ordered_json& object, GptConfig& model) {
+  if (text(object, "family") != to_string(Family::kLlama))
+    throw std::invalid_argument("\"family\" is neither gpt2 nor llama");
+  model.family = Family::kLlama;
+  const auto& tied = member(object, "tied");
+  if (!tied.is_boolean()) throw std::invalid_argument("\"tied\" is neither true nor false");
+  model.head = tied.get<bool>() ? Head::kTied : Head::kUntied;
+  model.kv_heads = number<std::uint32_t>(object, "kv_heads");
+  model.head_channels = number<std::uint32_t>(object, "head_channels");
+  model.feed_forward = number<std::uint32_t>(object, "feed_forward");
+  model.norm_epsilon = real(object, "norm_epsilon");
+  model.rope.theta = real(object, "rope_theta");
+  model.rope.factor = real(object, "rope_factor");
+  model.rope.low_factor = real(object, "rope_low_factor");
+  model.rope.high_factor = real(object, "rope_high_factor");
+  model.rope.original_sequence = number<std::uint32_t>(object, "rope_original_sequence");
+}
+
 GptConfig read_model(const ordered_json& object) {
   GptConfig model;
   model.layers = number<std::uint32_t>(object, "layers");
@@ -73,6 +112,7 @@ GptConfig read_model(const ordered_json& object) {
   model.sequence = number<std::uint32_t>(object, "sequence");
   model.vocabulary = number<std::uint32_t>(object, "vocabulary");
   model.vocabulary_padding = number<std::uint32_t>(object, "vocabulary_padding");
+  if (object.contains("family")) read_llama(object, model);
   if (const auto valid = validate(model); !valid) {
     throw std::invalid_argument(valid.error().message());
   }
@@ -88,9 +128,7 @@ JobConstants read_job(const ordered_json& object) {
   job.sequence = number<std::uint32_t>(object, "sequence");
   job.reduction_leaves = number<std::uint32_t>(object, "reduction_leaves");
   job.tokenizer = text(object, "tokenizer");
-  const auto& validation = member(object, "validation");
-  if (!validation.is_number()) throw std::invalid_argument("\"validation\" is no number");
-  job.validation = validation.get<double>();
+  job.validation = real(object, "validation");
   job.data_hash = text(object, "data_hash");
   job.isa = text(object, "isa");
   return job;
@@ -163,25 +201,37 @@ Error another_machine(const std::string& theirs, const std::string& ours) {
                    theirs);
 }
 
+Error another_job(const std::string& key, const ordered_json& theirs, const ordered_json& ours) {
+  return Error(ErrorCode::kInvalidArgument,
+               "it belongs to another job: its " + key + " is " + theirs.dump() +
+                   ", this job's is " + ours.dump() +
+                   "; resume with the job file it was made with, or choose another run.folder");
+}
+
+/// Programs that know only GPT-2 refuse other families.
+std::uint32_t version_of(const Manifest& manifest) {
+  return manifest.job.model.family == Family::kGpt2 ? 1 : kManifestVersion;
+}
+
 }  // namespace
 
 Status check_same_job(const JobConstants& checkpoint, const JobConstants& job) {
+  if (checkpoint.model.family != job.model.family)
+    return another_job("model.family", to_string(checkpoint.model.family),
+                       to_string(job.model.family));
   const auto theirs = to_json(checkpoint).flatten();
   const auto ours = to_json(job).flatten();
   for (const auto& [key, value] : theirs.items()) {
     if (value == ours.at(key)) continue;
     if (key == "/isa") return another_machine(checkpoint.isa, job.isa);
-    return Error(ErrorCode::kInvalidArgument,
-                 "it belongs to another job: its " + dotted(key) + " is " + value.dump() +
-                     ", this job's is " + ours.at(key).dump() +
-                     "; resume with the job file it was made with, or choose another run.folder");
+    return another_job(dotted(key), value, ours.at(key));
   }
   return {};
 }
 
 std::string encode(const Manifest& manifest) {
   ordered_json object = {{"format", kFormat},
-                         {"version", kManifestVersion},
+                         {"version", version_of(manifest)},
                          {"step", manifest.step.value()},
                          {"job", to_json(manifest.job)}};
   auto& parameters = object["parameters"] = ordered_json::array();
@@ -205,32 +255,6 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   auto manifest = capture([&] { return read_manifest(*object); });
   if (!manifest) return Error(ErrorCode::kCorrupt, name + ": " + manifest.error().message());
   return manifest;
-}
-
-std::string encode_config(const GptConfig& model) {
-  const ordered_json object = {
-      {"architectures", {"GPT2LMHeadModel"}},
-      {"model_type", "gpt2"},
-      {"vocab_size", model.padded_vocabulary()},
-      {"n_positions", model.sequence},
-      {"n_ctx", model.sequence},
-      {"n_embd", model.channels},
-      {"n_layer", model.layers},
-      {"n_head", model.heads},
-      {"n_inner", nullptr},
-      {"activation_function", "gelu_new"},
-      {"layer_norm_epsilon", 1e-5},
-      {"initializer_range", 0.02},
-      {"resid_pdrop", 0.0},
-      {"embd_pdrop", 0.0},
-      {"attn_pdrop", 0.0},
-      {"tie_word_embeddings", true},
-      {"bos_token_id", nullptr},
-      {"eos_token_id", nullptr},
-      {"torch_dtype", "float32"},
-      {"holmes",
-       {{"vocabulary", model.vocabulary}, {"vocabulary_padding", model.vocabulary_padding}}}};
-  return written(object);
 }
 
 std::string encode_index(const std::map<std::string, std::string>& file_of_tensor,

@@ -11,8 +11,8 @@
 
 namespace holmes::model {
 
-/// A reader refuses what is newer than this.
-constexpr std::uint64_t kManifestVersion = 1;
+/// A reader refuses what is newer than this. Version 2 has families of models.
+constexpr std::uint64_t kManifestVersion = 2;
 
 struct Manifest {
   Step step;
@@ -25,7 +25,7 @@ std::string encode(const Manifest& manifest);
 /// kCorrupt, or kInvalidArgument for a newer format; `name` stands for the file in errors.
 Result<Manifest> parse_manifest(std::string_view text, const std::string& name);
 
-/// Hugging Face's description of a GPT-2 model.
+/// Hugging Face's description of a model (model_config.cpp).
 std::string encode_config(const GptConfig& model);
 /// Hugging Face's list of which file holds which tensor.
 std::string encode_index(const std::map<std::string, std::string>& file_of_tensor,

@@ -3,6 +3,7 @@
 #include "checkpoint/file_writer.hpp"
 #include "checkpoint/layout.hpp"
 #include "checkpoint/manifest.hpp"
+#include "gpt/parameters.hpp"
 #include "holmes/model/hugging_face.hpp"
 #include "hugging_face/convert.hpp"
 #include "hugging_face/model_files.hpp"
@@ -37,7 +38,7 @@ std::vector<Shard> plan_files(const Checkpoint& checkpoint, const ExportOptions&
   std::vector<Shard> shards(1);
   std::uint64_t filled = 0;
   for (auto parameter : checkpoint.parameters()) {
-    if (parameter.name == "wte.weight") {
+    if (is_token_table(parameter.name)) {
       parameter.shape[0] = config.vocabulary;
       parameter.count = parameter.shape[0] * parameter.shape[1];
     }

@@ -176,7 +176,7 @@ double StageMemory::remote_shares(const Share& share, std::size_t stage) const {
 /// The embedding's table is not updated where it is a copy: its values come from the last stage.
 double StageMemory::updated() const {
   const double shards = options_.optimizer == OptimizerKind::kReplicated ? 1 : replicas_;
-  const double tied = static_cast<double>(model_.head_parameters) / plan_.tensor;
+  const double tied = static_cast<double>(model_.tied_parameters()) / plan_.tensor;
   return (parameters_ - (embedding_ ? tied : 0)) / shards;
 }
 
@@ -196,7 +196,7 @@ double StageMemory::layer_bytes() const {
 double StageMemory::exchange_bytes(const Share& share) const {
   const double shards = options_.optimizer == OptimizerKind::kReplicated ? 1 : replicas_;
   const double shard = parameters_ / shards;
-  const double tied = static_cast<double>(model_.head_parameters) / plan_.tensor;
+  const double tied = static_cast<double>(model_.tied_parameters()) / plan_.tensor;
   double elements = 2 * updated();
   if (replicas_ > 1) {
     const double local =
@@ -211,7 +211,7 @@ double StageMemory::exchange_bytes(const Share& share) const {
     return remote_shares(share, stage) / static_cast<double>(plan_.stages[stage].shares.size());
   };
   if (head_) elements += tied / shards * fraction(0);
-  if (embedding_) {
+  if (embedding_ && tied > 0) {
     elements += static_cast<double>(model_.embedding_parameters) / plan_.tensor / shards +
                 tied * fraction(last);
   }

@@ -130,7 +130,7 @@ class Search {
       done += passes(plan);
       if (done > kPassesMax && count >= kSimulationsMin) break;
       ++count;
-      if (!connect(cluster_, hosts_, plan)) continue;
+      if (!connect(cluster_, hosts_, model_.tied_head, plan)) continue;
       consider(std::move(plan), &candidate);
     }
   }

@@ -31,7 +31,7 @@ Engine::Engine(const Plan& plan, const Cluster& cluster, const ModelCost& model,
       micro_batches_(plan.job.micro_batch_count()) {
   edge_bytes_ = plan.job.micro_batch * edge_bytes(model, options.cost);
   gradient_bytes_ = options.cost.exact ? 4 : options.cost.element_bytes;
-  tied_parameters_ = stage_count_ > 1 ? static_cast<double>(model.head_parameters) : 0;
+  tied_parameters_ = stage_count_ > 1 ? static_cast<double>(model.tied_parameters()) : 0;
   for (const Group& of : plan.groups) {
     if (of.kind == GroupKind::kVote) common_ = of.paths;
   }

@@ -2,7 +2,7 @@
 
 // Checkpoints: folders ROOT/step-00000100 that hold everything a job needs to go on, bit for bit,
 // at any later layout, in files that other programs read too:
-//   config.json                          the model, with Hugging Face's keys for GPT-2
+//   config.json                          the model, with Hugging Face's keys of its family
 //   model-00001-of-0000N.safetensors     parameters, one file for each pipeline stage
 //   model.safetensors.index.json         which of them holds which tensor
 //   optimizer-00001-of-0000M.safetensors moments, one file for each owner of shards: runs of
@@ -11,8 +11,8 @@
 //   manifest.json                        format, step, job constants, parameters, size and hash of
 //                                        each safetensors file
 //   tokenizer.json, or vocab.json and merges.txt   where the job has such a tokenizer
-// The tied matrix is stored once, as wte.weight, with its padded rows (config.json's vocab_size
-// counts them; the tokens in use stand under "holmes"). Copies of tied tensors are never written;
+// Tables of tokens are stored with their padded rows (config.json's vocab_size counts them; the
+// tokens in use stand under "holmes"), a tied one once. Copies of tied tensors are never written;
 // they are read from the tensor they copy.
 //
 // A folder is written as step-00000100.tmp and renamed when whole: what has the final name is

@@ -20,8 +20,8 @@ namespace holmes::model {
 
 /// One named tensor of a layer.
 struct ParameterSpec {
-  std::string name;                ///< Hugging Face GPT-2 name, e.g. "h.3.attn.c_attn.weight".
-  std::vector<std::size_t> shape;  ///< As stored, e.g. {C, 3C} (Conv1D weights are input x output).
+  std::string name;                ///< As Hugging Face has it, e.g. "h.3.attn.c_attn.weight".
+  std::vector<std::size_t> shape;  ///< As stored: GPT-2 {input, output}, Llama {output, input}.
   std::size_t offset = 0;          ///< First element in the layer's flat array.
   std::size_t count = 0;           ///< Elements.
   bool decay = false;              ///< Weight decay applies (matrices, not biases and norms).

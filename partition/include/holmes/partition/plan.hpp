@@ -3,6 +3,7 @@
 // A plan says who trains what over which NICs: an immutable value that coordinator, agents and
 // simulator share. plan() is a pure function of its arguments.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,6 +29,12 @@ struct ModelCost {
   std::uint64_t block_stash_bytes = 0;      ///< Kept of a block for its backward pass, one sample.
   std::uint64_t block_selective_bytes = 0;  ///< The same with selective recompute.
   std::uint64_t head_stash_bytes = 0;
+  /// The embedding's table is a copy of the head's; else each has its own values.
+  bool tied_head = true;
+  /// Parameters of the table that embedding and head share; 0: untied.
+  std::uint64_t tied_parameters() const {
+    return tied_head ? std::min(embedding_parameters, head_parameters) : 0;
+  }
   friend bool operator==(const ModelCost&, const ModelCost&) = default;
 };
 
@@ -120,7 +127,7 @@ struct StagePlan {
 
 enum class GroupKind : std::uint8_t {
   kData,    ///< Devices of one tensor rank in all replicas of one stage.
-  kTied,    ///< The same of first and last stage: they exchange the tied embedding.
+  kTied,    ///< The same of first and last stage: they exchange a tied embedding.
   kVote,    ///< All members: the exchange of gradient norms that commits a step.
   kTensor,  ///< Devices of one replica that share each layer; none when the tensor degree is 1.
 };
@@ -174,7 +181,9 @@ Result<Plan> plan(const Cluster& cluster, const ModelCost& model, const JobShape
 Status check_runnable(const Plan& plan);
 
 /// What every plan must satisfy, whoever made it: called on plans that come over the wire too.
-Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks);
+/// With an untied head there are no tied groups.
+Status validate(const Plan& plan, const Cluster& cluster, std::uint32_t blocks,
+                bool tied_head = true);
 
 /// Human text: stages, groups, edges, and why.
 std::string explain(const Plan& plan, const Cluster& cluster);
