@@ -1,6 +1,11 @@
 #include "holmes/actors/import_model.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "file_store.hpp"
 #include "holmes/model/checkpoint.hpp"
@@ -13,23 +18,53 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A key of [model] and the value that holds, as it is written in a job file.
+using Fact = std::pair<const char*, std::string>;
+
+std::string shortest(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+/// What the parameters and their meaning hang on.
+std::vector<Fact> facts_of(const model::GptConfig& model, bool with_llama) {
+  std::vector<Fact> facts = {
+      {"family", "\"" + std::string(to_string(model.family)) + "\""},
+      {"layers", std::to_string(model.layers)},
+      {"heads", std::to_string(model.heads)},
+      {"channels", std::to_string(model.channels)},
+      {"sequence", std::to_string(model.sequence)},
+      {"vocabulary", std::to_string(model.vocabulary)},
+  };
+  if (!with_llama) return facts;
+  const std::vector<Fact> llama = {
+      {"head", model.tied() ? "\"tied\"" : "\"untied\""},
+      {"kv_heads", std::to_string(model.kv_head_count())},
+      {"head_channels", std::to_string(model.head_width())},
+      {"feed_forward", std::to_string(model.feed_forward_width())},
+      {"norm_epsilon", shortest(model.norm_epsilon)},
+      {"rope_theta", shortest(model.rope.theta)},
+      {"rope_factor", shortest(model.rope.factor)},
+      {"rope_low_factor", shortest(model.rope.low_factor)},
+      {"rope_high_factor", shortest(model.rope.high_factor)},
+      {"rope_original_sequence", std::to_string(model.rope.original_sequence)},
+  };
+  facts.insert(facts.end(), llama.begin(), llama.end());
+  return facts;
+}
+
 /// Names every key that must change, so that nobody has to try again and again.
 Status check_model(const model::GptConfig& job, const model::GptConfig& given,
                    const fs::path& folder) {
-  const struct {
-    const char* key;
-    std::uint32_t job;
-    std::uint32_t given;
-  } facts[] = {{"layers", job.layers, given.layers},
-               {"heads", job.heads, given.heads},
-               {"channels", job.channels, given.channels},
-               {"sequence", job.sequence, given.sequence},
-               {"vocabulary", job.vocabulary, given.vocabulary}};
+  const bool is_llama = given.family == model::Family::kLlama;
+  const auto ours = facts_of(job, is_llama);
+  const auto theirs = facts_of(given, is_llama);
   std::string wanted;
-  for (const auto& [key, ours, theirs] : facts)
-    if (ours != theirs)
-      wanted += (wanted.empty() ? "" : ", ") + std::string("model.") + key + " = " +
-                std::to_string(theirs) + " (the job has " + std::to_string(ours) + ")";
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    if (ours[i] != theirs[i])
+      wanted += (wanted.empty() ? "" : ", ") + std::string("model.") + theirs[i].first + " = " +
+                theirs[i].second + " (the job has " + ours[i].second + ")";
   if (wanted.empty()) return {};
   return Error(ErrorCode::kInvalidArgument, "the job trains another model than the one in " +
                                                 folder.string() + "; set " + wanted);

@@ -26,23 +26,35 @@ model::Dtype parse_dtype_option(const std::string& text) {
 
 /// What both kinds of folders have.
 ordered_json describe(const model::GptConfig& config) {
-  std::uint64_t parameters = 0;
-  for (std::uint32_t number = 1; number <= config.layers + 1; ++number)
-    for (const auto& spec : model::layer_parameters(config, number)) parameters += spec.count;
-  parameters += std::uint64_t{config.sequence} * config.channels;
   // Padded rows are no parameters of the model.
-  parameters -= std::uint64_t{config.padded_vocabulary() - config.vocabulary} * config.channels;
-  return {{"architecture", "gpt2"},      {"layers", config.layers},
-          {"heads", config.heads},       {"channels", config.channels},
-          {"sequence", config.sequence}, {"vocabulary", config.vocabulary},
-          {"parameters", parameters}};
+  model::GptConfig unpadded = config;
+  unpadded.vocabulary_padding = 1;
+  std::uint64_t parameters = 0;
+  for (std::uint32_t number = 0; number <= config.layers + 1; ++number)
+    for (const auto& spec : model::layer_parameters(unpadded, number))
+      if (!spec.tied_copy) parameters += spec.count;
+  ordered_json object{{"architecture", model::to_string(config.family)},
+                      {"layers", config.layers},
+                      {"heads", config.heads},
+                      {"channels", config.channels},
+                      {"sequence", config.sequence},
+                      {"vocabulary", config.vocabulary},
+                      {"parameters", parameters}};
+  if (config.family == model::Family::kGpt2) return object;
+  object["head"] = config.tied() ? "tied" : "untied";
+  object["kv_heads"] = config.kv_head_count();
+  object["head_channels"] = config.head_width();
+  object["feed_forward"] = config.feed_forward_width();
+  object["rope_theta"] = config.rope.theta;
+  object["rope_factor"] = config.rope.factor;
+  return object;
 }
 
 /// One fact a line, the values in one column.
 std::string table(const ordered_json& object) {
   std::string text;
   for (const auto& [key, value] : object.items())
-    text += fmt::format("{:<14}{}\n", key,
+    text += fmt::format("{:<15}{}\n", key,
                         printable(value.is_string() ? value.get<std::string>() : value.dump()));
   return text;
 }

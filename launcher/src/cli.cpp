@@ -312,9 +312,9 @@ CLI::App* add_checkpoint(CLI::App& app, Parsed& parsed) {
   exported->add_option("--dtype", command.dtype, "fp32, bf16 or fp16")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
       ->capture_default_str();
-  auto* imported = checkpoint->add_subcommand(
-      "import",
-      "Make a Hugging Face model (GPT-2) the beginning of a job: its checkpoint of step 0");
+  auto* imported = checkpoint->add_subcommand("import",
+                                              "Make a Hugging Face model (GPT-2 or Llama) the "
+                                              "beginning of a job: its checkpoint of step 0");
   imported->add_option("folder", command.from, "config.json, model.safetensors and so on")
       ->required();
   imported

@@ -59,6 +59,17 @@ TEST(Examples, TheBpeJobTrainsOnTokensWithTheirTokenizer) {
   EXPECT_EQ(job->model.vocabulary, 2048U);
 }
 
+TEST(Examples, LlamaSharesKeysAndValuesAndTiesNothing) {
+  const testing::TemporaryFolder folder;
+  const JobConfig job = load_example("llama.toml", folder);
+  EXPECT_EQ(job.model.family, model::Family::kLlama);
+  EXPECT_EQ(job.model.kv_head_count(), 2U);
+  const auto plan = plan_of(job);
+  ASSERT_TRUE(plan) << plan.error().message();
+  ASSERT_EQ(plan->stages.size(), 2U);
+  for (const auto& group : plan->groups) EXPECT_NE(group.kind, partition::GroupKind::kTied);
+}
+
 TEST(Examples, OneHostIsOneStage) {
   const testing::TemporaryFolder folder;
   const JobConfig job = load_example("one-host.toml", folder);

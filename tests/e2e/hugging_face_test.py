@@ -13,41 +13,10 @@ import subprocess
 import unittest
 
 import job as e2e
+from hugging_face_files import floats, holmes, in_bf16, read_safetensors, write_safetensors
 
 PROMPT = "line 4 of a text"
 MASKS = ("attn.bias", "attn.masked_bias")
-
-
-def read_safetensors(path):
-    """Name -> (dtype, shape, bytes)."""
-    content = path.read_bytes()
-    (length,) = struct.unpack_from("<Q", content)
-    header = json.loads(content[8:8 + length])
-    header.pop("__metadata__", None)
-    return {name: (entry["dtype"], entry["shape"],
-                   content[8 + length + entry["data_offsets"][0]:
-                           8 + length + entry["data_offsets"][1]])
-            for name, entry in header.items()}
-
-
-def write_safetensors(path, tensors):
-    header, data = {}, b""
-    for name, (dtype, shape, content) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape,
-                        "data_offsets": [len(data), len(data) + len(content)]}
-        data += content
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def floats(entry):
-    return list(struct.unpack(f"<{len(entry[2]) // 4}f", entry[2]))
-
-
-def in_bf16(entry):
-    """Cut off, not rounded: what counts is that it is read back exactly."""
-    dtype, shape, content = entry
-    return ("BF16", shape, b"".join(content[i + 2:i + 4] for i in range(0, len(content), 4)))
 
 
 class Gpt2:
@@ -119,11 +88,6 @@ class Gpt2:
             logits = self.logits(tokens[-self.config["n_positions"]:])
             tokens.append(max(range(len(logits)), key=logits.__getitem__))
         return bytes(tokens)
-
-
-def holmes(*arguments):
-    return subprocess.run([e2e.HOLMES, *map(str, arguments)], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=e2e.DEADLINE_S)
 
 
 class HuggingFace(unittest.TestCase):
@@ -251,7 +215,7 @@ class HuggingFace(unittest.TestCase):
         def key(name, value):
             return lambda config: config.update({name: value})
 
-        for name, value, said in (("model_type", "llama", '"model_type" is "llama"'),
+        for name, value, said in (("model_type", "bloom", '"model_type" is "bloom"'),
                                   ("activation_function", "relu", '"activation_function" is "relu"'),
                                   ("tie_word_embeddings", False, '"tie_word_embeddings" is false'),
                                   ("n_inner", 64, '"n_inner" is 64'),

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <set>
 
+#include "gpt/parameters.hpp"
 #include "holmes/base/assert.hpp"
 #include "holmes/model/hugging_face.hpp"
 #include "hugging_face/convert.hpp"
@@ -12,7 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kTable = "wte.weight";
 constexpr std::string_view kHead = "lm_head.weight";
 
 std::string written(std::span<const std::uint64_t> shape) {
@@ -21,8 +21,10 @@ std::string written(std::span<const std::uint64_t> shape) {
   return text.empty() ? "a single number" : text;
 }
 
-/// Masks that older versions of transformers stored; the model does not need them.
-bool is_mask(std::string_view name) {
+/// Masks and frequencies that older versions of transformers stored; they follow from the model.
+bool is_constant(Family family, std::string_view name) {
+  if (family == Family::kLlama)
+    return name.starts_with("model.layers.") && name.ends_with(".self_attn.rotary_emb.inv_freq");
   return name.starts_with("h.") &&
          (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
 }
@@ -46,7 +48,7 @@ struct HuggingFaceModel::State {
   Status check_others(const std::set<std::string, std::less<>>& known) const;
 };
 
-/// The table may have more rows than there are tokens, never fewer.
+/// A table may have more rows than there are tokens, never fewer.
 Status HuggingFaceModel::State::check(const ParameterSpec& spec) {
   const auto* tensor = files.find(spec.name);
   if (tensor == nullptr) return bad(ErrorCode::kCorrupt, spec.name, "is in none of its files");
@@ -56,7 +58,7 @@ Status HuggingFaceModel::State::check(const ParameterSpec& spec) {
         ErrorCode::kInvalidArgument, spec.name,
         "has dtype " + std::string(to_string(info.dtype)) + "; F32, F16 and BF16 can be read");
   std::vector<std::uint64_t> wanted(spec.shape.begin(), spec.shape.end());
-  const bool is_table = spec.name == kTable;
+  const bool is_table = is_token_table(spec.name);
   if (is_table) wanted[0] = config.vocabulary;
   const bool fits =
       is_table ? info.shape.size() == 2 && info.shape[0] >= wanted[0] && info.shape[1] == wanted[1]
@@ -72,15 +74,22 @@ Status HuggingFaceModel::State::check(const ParameterSpec& spec) {
 Status HuggingFaceModel::State::check_others(
     const std::set<std::string, std::less<>>& known) const {
   for (const auto& [name, tensor] : files.tensors()) {
-    if (known.contains(name) || is_mask(name)) continue;
-    if (name != kHead) return bad(ErrorCode::kInvalidArgument, name, "GPT-2 has no such tensor");
-    const auto& table = *files.find(kTable);
+    if (known.contains(name) || is_constant(config.family, name)) continue;
+    if (name != kHead)
+      return bad(
+          ErrorCode::kInvalidArgument, name,
+          std::string(config.family == Family::kGpt2 ? "GPT-2" : "Llama") + " has no such tensor");
+    // A tied head may be stored too.
+    const std::string table_name = layer_parameters(config, 0).front().name;
+    const auto& table = *files.find(table_name);
     const auto ours = table.file->bytes(*table.info);
     const auto theirs = tensor.file->bytes(*tensor.info);
     if (!std::ranges::equal(ours, theirs))
       return bad(ErrorCode::kInvalidArgument, name,
-                 "is another matrix than wte.weight; only models whose head is tied to the table "
-                 "of tokens can be read");
+                 "is another matrix than " + table_name +
+                     (config.family == Family::kGpt2
+                          ? "; only models whose head is tied to the table of tokens can be read"
+                          : "; set \"tie_word_embeddings\" to false in config.json to use it"));
   }
   return {};
 }
@@ -100,7 +109,7 @@ Result<HuggingFaceModel> HuggingFaceModel::open(const fs::path& folder) {
   state->folder = folder;
   const auto path = folder / kHuggingFaceConfig;
   HOLMES_TRY_ASSIGN(const auto text, read_small_file(path));
-  HOLMES_TRY_ASSIGN(state->config, parse_gpt2_config(text, path.string()));
+  HOLMES_TRY_ASSIGN(state->config, parse_model_config(text, path.string()));
   HOLMES_TRY_ASSIGN(state->files, ModelFiles::open(folder));
   std::set<std::string, std::less<>> known;
   for (std::uint32_t number = 0; number <= state->config.layers + 1; ++number)
@@ -126,7 +135,7 @@ Status HuggingFaceModel::read_layer(std::span<const ParameterSpec> parameters,
     const auto* tensor = state_->files.find(spec.name);
     HOLMES_ASSERT(tensor != nullptr, "every tensor was looked at when the folder was opened");
     auto out = values.subspan(spec.offset, spec.count);
-    if (spec.name == kTable) {
+    if (is_token_table(spec.name)) {
       const auto used = std::size_t{state_->config.vocabulary} * spec.shape[1];
       HOLMES_ASSERT(used <= out.size(), "the table has room for all tokens");
       std::ranges::fill(out.subspan(used), 0.0F);

@@ -1,9 +1,9 @@
 #pragma once
 
-// GPT-2 models in folders as Hugging Face's transformers read and write them: config.json,
-// model.safetensors (or several files and model.safetensors.index.json), tokenizer files.
-// Not a checkpoint (checkpoint.hpp): there is no optimizer state, and the table of tokens has no
-// padded rows. Values are blocking and for one thread at a time.
+// GPT-2 and Llama models in folders as Hugging Face's transformers read and write them:
+// config.json, model.safetensors (or several files and model.safetensors.index.json), tokenizer
+// files. Not a checkpoint (checkpoint.hpp): there is no optimizer state, and the tables of tokens
+// have no padded rows. Values are blocking and for one thread at a time.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +24,17 @@
 namespace holmes::model {
 
 /// Reads a config.json; `name` stands for the file in errors. kInvalidArgument for what is no GPT-2
-/// as Holmes computes it (another activation, epsilon, inner width, untied head, a key that is not
-/// known), with the key and what would do; kCorrupt for what is no JSON. Dropout is left out:
-/// Holmes trains without. vocabulary_padding is left at its default.
-Result<GptConfig> parse_gpt2_config(std::string_view text, const std::string& name);
+/// or Llama as Holmes computes it (another activation, biases in Llama, another way to scale rotary
+/// embeddings, a key that is not known), with the key and what would do; kCorrupt for what is no
+/// JSON. Dropout is left out: Holmes trains without. vocabulary_padding is left at its default.
+Result<GptConfig> parse_model_config(std::string_view text, const std::string& name);
 
 /// A model in a folder; its files stay mapped as long as it lives.
 class HuggingFaceModel {
  public:
   /// kNotFound: no such folder or file. kCorrupt: a file is damaged, or a tensor is missing or has
-  /// another shape than config.json says. kInvalidArgument: no GPT-2, or a tensor that a GPT-2 does
-  /// not have, or a dtype other than F32, F16 and BF16.
+  /// another shape than config.json says. kInvalidArgument: another family, or a tensor that the
+  /// family does not have, or a dtype other than F32, F16 and BF16.
   static Result<HuggingFaceModel> open(const std::filesystem::path& folder);
   HuggingFaceModel(HuggingFaceModel&&) noexcept;
   HuggingFaceModel& operator=(HuggingFaceModel&&) noexcept;
@@ -44,7 +44,7 @@ class HuggingFaceModel {
   /// The dtype of its tensors, the widest if they differ.
   Dtype dtype() const;
   /// The flat fp32 array of a layer of a model with this config() but any vocabulary_padding: the
-  /// padded rows of its table become 0.
+  /// padded rows of its tables become 0.
   Status read_layer(std::span<const ParameterSpec> parameters, std::span<float> values) const;
 
  private:
