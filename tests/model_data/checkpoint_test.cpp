@@ -435,6 +435,39 @@ void replace_in(const fs::path& path, const std::string& from, const std::string
   std::ofstream(path, std::ios::binary) << text;
 }
 
+TEST(Checkpoint, SaysWhichFamilyItIsOf) {
+  const TemporaryFolder root;
+  JobConstants job = job_constants();
+  job.model.family = Family::kLlama;
+  job.model.norm_epsilon = 1e-6;
+  job.model.rope = {.theta = 500000, .factor = 8, .original_sequence = 128};
+  const auto writer = *CheckpointWriter::begin(root.path(), Step(3));
+  const auto folder = writer.publish(job, *write_parts(writer, make_model()), 3);
+  ASSERT_TRUE(folder) << folder.error().message();
+  const auto opened = Checkpoint::open(*folder, {&job});
+  ASSERT_TRUE(opened) << opened.error().message();
+  const auto& model = opened->job().model;
+  EXPECT_EQ(model.family, Family::kLlama);
+  EXPECT_EQ(model.norm_epsilon, job.model.norm_epsilon);
+  EXPECT_EQ(model.rope, job.model.rope);
+  EXPECT_EQ(model.feed_forward, job.model.feed_forward_width());
+  EXPECT_FALSE(model.tied());
+  // Programs that know only GPT-2 must not take it for one.
+  EXPECT_THAT(read_file(*folder / "manifest.json"), HasSubstr("\"version\": 2"));
+
+  JobConstants other = job;
+  other.model.head_channels = 2;
+  auto refused = Checkpoint::open(*folder, {&other});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("its model.head_channels is 4, this job's is 2"));
+  other = job_constants();
+  refused = Checkpoint::open(*folder, {&other});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("its model.family is \"llama\", this job's is \"gpt2\""));
+}
+
 TEST(Checkpoint, RefusesNewerFormatsAndDamagedManifests) {
   const TemporaryFolder root;
   const auto folder = save(root.path(), 5);
