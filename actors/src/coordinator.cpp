@@ -65,13 +65,23 @@ Result<std::string> Coordinator::listen(const transport::Endpoint& at) {
             accepted(std::move(connection));
           }),
           guarded([this](const Error& error) { refusals_.write(log(), clock().now(), error); })));
-  set_deadline(spec_.join_deadline, [this] {
-    for (std::uint32_t host = 0; host < agents_.size(); ++host)
-      if (!agents_[host].joined)
-        return lose(HostId(host), "joining", Error(ErrorCode::kTimeout, "it did not join in time"));
-  });
+  set_deadline(spec_.join_deadline, [this] { lose_who_did_not_join(); });
   watch();
   return listener_->endpoint().address;
+}
+
+void Coordinator::lose_who_did_not_join() {
+  std::optional<HostId> first;
+  std::string others;
+  for (std::uint32_t host = 0; host < agents_.size(); ++host) {
+    if (agents_[host].joined) continue;
+    if (first) others += (others.empty() ? ", nor did " : ", ") + name(HostId(host));
+    if (!first) first = HostId(host);
+  }
+  if (!first) return;
+  const auto seconds_waited = std::to_string(spec_.join_deadline / std::chrono::seconds(1));
+  lose(*first, "joining",
+       Error(ErrorCode::kTimeout, "it did not join within " + seconds_waited + " s" + others));
 }
 
 // --- agents ---
@@ -342,7 +352,7 @@ void Coordinator::exited(const AgentExited& exited) {
   if (leaving()) return left();
   if (!known)
     lose(exited.host, running_operation(),
-         Error(ErrorCode::kClosed, "its agent ended with " + exited.how + "; see its log"));
+         Error(ErrorCode::kClosed, "its agent ended with " + exited.how));
   else if (exited.failed)
     log().warning("host " + name(exited.host) + ": its agent ended with " + exited.how +
                   "; see its log");

@@ -129,6 +129,7 @@ class Coordinator final : public ExecutorActor {
   };
 
   // Connections and messages of agents.
+  void lose_who_did_not_join();
   void accepted(std::shared_ptr<transport::Connection> connection);
   void turn_away(std::shared_ptr<transport::Connection> connection, const std::string& reason);
   void from_agent(HostId host, const Buffer& bytes);

@@ -50,7 +50,8 @@ void Display::on_event(const actors::Event& event) {
 
 std::string Display::log_of(const std::string& host) const {
   if (host.empty() || !options_.log_file) return {};
-  return "; its log: " + options_.log_file(host).string();
+  const auto file = options_.log_file(host);
+  return file.empty() ? "" : "; its log: " + file.string();
 }
 
 void Display::announce(const actors::Event& event) {

@@ -21,7 +21,8 @@ struct DisplayOptions {
   bool unicode = true;
   std::uint64_t steps_total = 0;
   partition::Cluster cluster;
-  /// Where what a host wrote lies, for whoever wants to know why it was lost. Optional.
+  /// Where what a host wrote lies, for whoever wants to know why it was lost; empty: not here.
+  /// Optional.
   std::function<std::filesystem::path(const std::string& host)> log_file;
   Duration line_every = std::chrono::seconds(10);          ///< Plain lines, at most so often.
   Duration redraw_every = std::chrono::milliseconds(100);  ///< The live block, at most so often.

@@ -148,7 +148,11 @@ DisplayOptions display_options(const TrainCommand& command, const TrainServices&
   options.unicode = services.unicode;
   options.steps_total = job.train.steps;
   options.cluster = job.cluster;
-  options.log_file = [&folder](const std::string& host) { return folder.log_file(host); };
+  options.log_file = [&folder](const std::string& host) {
+    const auto file = folder.log_file(host);
+    std::error_code error;  // an agent that others started keeps its log elsewhere
+    return std::filesystem::exists(file, error) ? file : std::filesystem::path();
+  };
   return options;
 }
 

@@ -207,7 +207,7 @@ class Refusals(OnOtherMachines):
         begun = time.monotonic()
         done = self.launch(job, *options)
         self.assertEqual(done.returncode, code, done.stderr)
-        self.assertRegex(done.stderr, pattern)
+        self.assertRegex(done.stderr, re.compile(pattern, re.MULTILINE))
         self.assertNotIn("Traceback", done.stderr)
         return time.monotonic() - begun
 
@@ -232,6 +232,13 @@ class Refusals(OnOtherMachines):
         cluster = job.folder / "cluster-2x2.toml"
         cluster.write_text(cluster.read_text().replace('name = "b1"', 'name = "nowhere.invalid"'))
         self.assert_fails(job, 1, "host nowhere.invalid.*cannot be looked up")
+
+    def test_hosts_that_nobody_starts(self):
+        job = e2e.Job(self.folder)
+        self.assert_fails(
+            job, 1, r"host a0 failed during joining.*did not join within 1 s, nor did a1, b0, b1$",
+            "--via", "static", "--rdzv-id", "x", "--rdzv-endpoint",
+            self.site.address("head") + ":29501", "--wait", "1")
 
     def test_a_nic_that_is_not_there(self):
         job = e2e.Job(self.folder)

@@ -97,8 +97,23 @@ TEST_F(Train, ExitCodesFollowTheOutcome) {
   command_.overwrite = true;
   EXPECT_EQ(run(actors::Outcome::kFailed), 1);
   EXPECT_THAT(capture_.error(), HasSubstr("host b0 failed during step 12"));
-  EXPECT_THAT(capture_.error(),
-              HasSubstr("; its log: " + (job_.run.folder / "logs/b0.log").string() + "\n"));
+}
+
+TEST_F(Train, TheLogOfALostHostIsNamedWhereThereIsOne) {
+  const auto log = job_.run.folder / "logs/b0.log";
+  const auto run_with_log = [&](bool exists) {
+    run([&](actors::SessionOptions options) -> Result<std::unique_ptr<actors::Session>> {
+      HOLMES_TRY(options.before_start());
+      if (exists) write_file(log, "");
+      return std::unique_ptr<actors::Session>(
+          std::make_unique<ScriptedSession>(std::move(options), actors::Outcome::kFailed));
+    });
+  };
+  run_with_log(false);
+  EXPECT_THAT(capture_.error(), testing::Not(HasSubstr("its log: ")));
+  command_.overwrite = true;
+  run_with_log(true);
+  EXPECT_THAT(capture_.error(), HasSubstr("; its log: " + log.string() + "\n"));
 }
 
 TEST_F(Train, JsonIsNothingButJsonLines) {
@@ -185,7 +200,7 @@ TEST_F(Train, HostsThatAreOtherMachinesAreForLaunch) {
 
 TEST_F(Train, AgentsAreStartedThroughTheRunFolder) {
   const auto script = folder_.path() / "agent";
-  write_file(script, "#!/bin/sh\nexec sleep 60\n");
+  write_file(script, "#!/bin/sh\nexec sleep 0.5\n");
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   agent_ = script;
   Result<int> pid = 0;
