@@ -1,7 +1,6 @@
 #include "adapter.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace holmes::actors {
 
@@ -26,7 +25,9 @@ void keep(std::deque<double>& values, double value, std::size_t most) {
 }  // namespace
 
 void Adapter::heard(DeviceId device, double slowness) {
-  if (std::isfinite(slowness) && slowness > 0) keep(slowness_[device], slowness, options_.reports);
+  constexpr double kAbsurd = 1e6;
+  if (slowness > 1 / kAbsurd && slowness < kAbsurd)
+    keep(slowness_[device], slowness, options_.reports);
 }
 
 void Adapter::step_took(Duration time) {
@@ -52,18 +53,30 @@ bool Adapter::is_time_to_look(const std::vector<DeviceId>& devices) const {
 
 partition::Cluster Adapter::measured(const partition::Cluster& declared,
                                      const partition::Cluster& believed) const {
+  std::deque<double> ratios;  // of what is believed
   auto cluster = believed;
+  std::vector<partition::Device*> unheard;
   std::uint32_t number = 0;
   for (std::size_t host = 0; host < cluster.hosts.size(); ++host)
     for (std::size_t i = 0; i < cluster.hosts[host].devices.size(); ++i, ++number) {
+      auto& device = cluster.hosts[host].devices[i];
       const auto at = slowness_.find(DeviceId(number));
-      if (at == slowness_.end()) continue;
+      if (at == slowness_.end()) {
+        unheard.push_back(&device);
+        continue;
+      }
       const auto& as_declared = declared.hosts[host].devices[i];
       const double slowness = median_of(at->second);
-      auto& device = cluster.hosts[host].devices[i];
+      ratios.push_back(as_declared.tflops / slowness / device.tflops);
       device.tflops = as_declared.tflops / slowness;
       device.training_tflops = as_declared.training_tflops / slowness;
     }
+  if (ratios.empty()) return cluster;
+  const double median = median_of(ratios);
+  for (auto* device : unheard) {  // as much off as the others
+    device->tflops *= median;
+    device->training_tflops *= median;
+  }
   return cluster;
 }
 

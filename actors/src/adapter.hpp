@@ -30,7 +30,7 @@ class Adapter {
   };
   explicit Adapter(Options options) : options_(options) {}
 
-  /// Passes of `device` took `slowness` times as long as declared. Not positive or finite: ignored.
+  /// Passes of `device` took `slowness` times as long as declared. What cannot be is ignored.
   void heard(DeviceId device, double slowness);
   void step_took(Duration time);
   /// A generation begins: what was heard before says nothing of it.
@@ -38,8 +38,8 @@ class Adapter {
 
   /// Whether enough is known to look for a better plan of these devices.
   bool is_time_to_look(const std::vector<DeviceId>& devices) const;
-  /// `declared` with its devices as fast as they were of late; those not heard of are as in
-  /// `believed`.
+  /// `declared` with its devices as fast as they were of late; those not heard of are off
+  /// from `believed` as much as the others at the median.
   partition::Cluster measured(const partition::Cluster& declared,
                               const partition::Cluster& believed) const;
 

@@ -348,6 +348,9 @@ void Coordinator::exited(const AgentExited& exited) {
   const auto& agent = agents_[exited.host.index()];
   if (agent.life > 0 && !agent.member && !agent.gone && phase_ != Phase::kJoining)
     return;  // the agent before the one that is on its way
+  if (exited.failed && is_heard_of(exited.host))
+    return log().warning("host " + name(exited.host) + ": what started its agent ended with " +
+                         exited.how + "; the agent itself is alive");
   const bool known = std::exchange(agents_[exited.host.index()].gone, true);
   if (leaving()) return left();
   if (!known)
@@ -356,6 +359,13 @@ void Coordinator::exited(const AgentExited& exited) {
   else if (exited.failed)
     log().warning("host " + name(exited.host) + ": its agent ended with " + exited.how +
                   "; see its log");
+}
+
+/// An agent that is a process here loses its connection when it dies, before or just after that is
+/// seen. One that ssh started may outlive its ssh.
+bool Coordinator::is_heard_of(HostId host) const {
+  const auto& agent = agents_[host.index()];
+  return spec_.agents_are_remote && agent.connection && !agent.gone;
 }
 
 /// A host that goes while the job ends is no failure.

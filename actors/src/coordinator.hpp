@@ -39,7 +39,8 @@ struct CoordinatorSpec {
   JobConfig job;
   std::string job_name;  ///< Identity of this run.
   partition::Plan plan;
-  std::string data_hash;  ///< Of the text: every host must have the same.
+  std::string data_hash;           ///< Of the text: every host must have the same.
+  bool agents_are_remote = false;  ///< What ends is not the agent, but what started it.
   Step first_step;
   std::string checkpoint;  ///< To start from; empty: initial values.
   Duration join_deadline = std::chrono::seconds(30);
@@ -145,6 +146,7 @@ class Coordinator final : public ExecutorActor {
   bool is_sound(HostId host, const AgentQuiet& quiet) const;
   void connection_lost(HostId host, const Error& error);
   void exited(const AgentExited& exited);
+  bool is_heard_of(HostId host) const;
   void left();
   void tell(HostId host, const ControlMessage& message);
   void tell_all(const ControlMessage& message);

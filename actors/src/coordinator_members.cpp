@@ -76,7 +76,8 @@ void Coordinator::change_members() {
   }
   const auto plan = plan_for(job_, plan_.job, hosts_to_plan_for());
   if (!plan) return keep_leavers(plan.error());
-  if (*plan == plan_) return dismiss_leavers();
+  // A plan names fabrics: with a NIC that is back it may be the same, and yet run otherwise.
+  if (*plan == plan_ && back.empty()) return dismiss_leavers();
   stop_trial();
   regrouping_ = Regrouping{{}, clock().now()};
   for (const HostId host : joining) regrouping_->report.joined.push_back(name(host));

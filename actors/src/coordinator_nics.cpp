@@ -99,7 +99,7 @@ void Coordinator::try_again_later(HostNic nic, Duration pause) {
 /// Of two hosts the one with the lower number dials, as for every link.
 void Coordinator::try_again(HostNic nic) {
   auto& lost = lost_nics_[nic];
-  if (leaving() || !lost.down) return;
+  if (leaving() || !lost.down || agents_[nic.host.index()].gone) return;
   try_again_later(nic, lost.pause);
   for (const HostNic peer : peers_of(nic)) {
     const auto& [from, to] = std::minmax(nic, peer);
@@ -132,11 +132,19 @@ std::vector<HostNic> Coordinator::peers_of(HostNic nic) const {
   return peers;
 }
 
+/// A peer that is down itself says nothing of it, unless there is none other.
 bool Coordinator::is_back(HostNic nic) const {
-  const auto peers = peers_of(nic);
   const auto& heard = lost_nics_.at(nic).heard;
-  return !peers.empty() && std::all_of(peers.begin(), peers.end(),
-                                       [&](const HostNic& peer) { return heard.contains(peer); });
+  auto peers = peers_of(nic);
+  const auto is_down = [this](HostNic peer) {
+    const auto at = lost_nics_.find(peer);
+    return at != lost_nics_.end() && at->second.down;
+  };
+  if (!std::all_of(peers.begin(), peers.end(), is_down)) std::erase_if(peers, is_down);
+  const bool alone = !peers.empty() && is_down(peers.front());
+  const auto works = [&heard](HostNic peer) { return heard.contains(peer); };
+  return alone ? std::any_of(peers.begin(), peers.end(), works)
+               : !peers.empty() && std::all_of(peers.begin(), peers.end(), works);
 }
 
 void Coordinator::forget_nics(HostId host) {

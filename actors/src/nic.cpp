@@ -48,12 +48,19 @@ void Nic::on(const OpenLink& open) {
     caf::anon_send(agent_, LinkUp{spec_.self.nic, open.peer});
     return;
   }
+  if (const auto at = dialling_.find(open.peer);
+      at != dialling_.end() && at->second == open.address)
+    return;  // its end will be told
+  dialling_[open.peer] = open.address;
   context_.connect(
       {open.address}, spec_.self, spec_.dial_deadline,
-      guarded([this, peer = open.peer](Result<std::shared_ptr<transport::Connection>> link) {
-        if (link)
-          add_link(*std::move(link));
-        else
+      guarded([this, peer = open.peer,
+               address = open.address](Result<std::shared_ptr<transport::Connection>> link) {
+        if (const auto at = dialling_.find(peer); at != dialling_.end() && at->second == address)
+          dialling_.erase(at);
+        if (link) return add_link(*std::move(link));
+        // What is there meanwhile is not lost because an older dial was.
+        if (!links_.contains(peer))
           caf::anon_send(agent_, LinkLost{spec_.self.nic, peer, link.error()});
       }));
 }

@@ -69,7 +69,8 @@ class Nic final : public ExecutorActor {
   caf::actor agent_;
   std::unique_ptr<transport::Listener> listener_;
   std::map<HostId, Link> links_;
-  const BufferView sign_of_life_;  // an encoded Heartbeat
+  std::map<HostId, std::string> dialling_;  // the address that is being dialled
+  const BufferView sign_of_life_;           // an encoded Heartbeat
   PauseDetector pauses_;
   Generation generation_;                // what is older is superseded
   std::uint64_t bytes_sent_closed_ = 0;  // of links that are gone

@@ -230,6 +230,7 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
   const SteadyClock clock;
   spec.job_name = options.job_name.empty() ? new_job_name(clock, job.run.name) : options.job_name;
   spec.join_deadline = options.join_deadline;
+  spec.agents_are_remote = job.transport.nics == NicSource::kInterfaces;
   const auto before_start = [prepare = options.before_start,
                              root = checkpoint_root(job)]() -> Status {
     if (prepare) HOLMES_TRY(prepare());

@@ -44,6 +44,9 @@ Status use_rendezvous(const std::string& endpoint, JobConfig& job) {
   if (!found) return found.error().in("--rdzv-endpoint");
   const auto colon = found->rfind(':');
   job.transport.listen = found->substr(0, colon);
+  if (job.transport.listen == "0.0.0.0" || job.transport.listen == "[::]")
+    return invalid("--rdzv-endpoint: agents cannot dial " + job.transport.listen +
+                   "; name an address of this machine that they reach");
   const std::string port = found->substr(colon + 1);
   char* end = nullptr;
   const unsigned long number = std::strtoul(port.c_str(), &end, 10);

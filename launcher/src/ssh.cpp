@@ -16,7 +16,10 @@ namespace holmes::launcher {
 namespace {
 
 // Ten seconds after the start of a job every host that cannot be reached has been named.
-constexpr const char* kConnectSeconds = "8";
+constexpr const char* kConnectTimeout = "ConnectTimeout=8";
+// A host that is gone without a word ends its ssh, so that its agent can be started again.
+constexpr const char* kAliveInterval = "ServerAliveInterval=5";
+constexpr const char* kAliveCount = "ServerAliveCountMax=3";
 
 Error unavailable(std::string what) {
   return Error(ErrorCode::kUnavailable, std::move(what));
@@ -33,14 +36,25 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-/// The name that ssh dials for `target`, which the user's configuration may have as an alias.
-std::string dialled_name(const SshOptions& options, const std::string& target) {
+/// What the user's configuration makes of a target.
+struct Dialled {
+  std::string name;
+  bool directly = true;  ///< To the usual port, by no proxy.
+};
+Dialled dialled(const SshOptions& options, const std::string& target) {
   std::istringstream settings(output_of("timeout 10 " + options.command + " -G -- " +
                                         shell_quoted(target) + " </dev/null 2>/dev/null"));
-  std::string line;
-  while (std::getline(settings, line))
-    if (line.starts_with("hostname ")) return line.substr(9);
-  return target;
+  Dialled result{target};
+  for (std::string line; std::getline(settings, line);) {
+    const auto space = line.find(' ');
+    if (space == std::string::npos) continue;
+    const std::string key = line.substr(0, space);
+    const std::string value = line.substr(space + 1);
+    if (key == "hostname") result.name = value;
+    if (key == "port" && value != "22") result.directly = false;
+    if ((key == "proxyjump" || key == "proxycommand") && value != "none") result.directly = false;
+  }
+  return result;
 }
 
 struct SocketAddress {
@@ -113,25 +127,17 @@ std::vector<std::string> start_words(const SshOptions& options, const std::strin
   for (std::size_t i = 1; i < words.size(); ++i) command += " " + shell_quoted(words[i]);
   if (target.empty()) return {"sh", "-c", command};
   const std::string ssh = "exec " + options.command + " \"$@\"";
-  return {"sh",
-          "-c",
-          ssh,
-          "ssh",
-          "-T",
-          "-o",
-          "BatchMode=yes",
-          "-o",
-          std::string("ConnectTimeout=") + kConnectSeconds,
-          "--",
-          target,
-          command};
+  return {
+      "sh", "-c",           ssh,  "ssh",       "-T", "-o",   "BatchMode=yes", "-o", kConnectTimeout,
+      "-o", kAliveInterval, "-o", kAliveCount, "--", target, command};
 }
 
 Result<Reached> reach(const SshOptions& options, const std::string& target) {
-  const std::string name = dialled_name(options, target);
+  const auto [name, directly] = dialled(options, target);
   HOLMES_TRY_ASSIGN(const auto remote, look_up(name));
   HOLMES_TRY_ASSIGN(auto own, own_address_towards(remote, name));
-  return Reached{is_of_this_machine(remote) ? "" : target, remote.text(), std::move(own)};
+  const bool here = directly && is_of_this_machine(remote);
+  return Reached{here ? "" : target, remote.text(), std::move(own)};
 }
 
 Result<std::string> look_up_endpoint(const std::string& endpoint) {

@@ -62,17 +62,19 @@ TEST_F(AdapterTest, SpeedsAreTheMedianOfWhatWasHeardLast) {
   EXPECT_DOUBLE_EQ(speed(1), 0.5);
 }
 
-TEST_F(AdapterTest, WhoWasNotHeardOfIsAsItWasBelieved) {
+// Else a spare host would seem to be faster than all that train, wherever declared speeds are off.
+TEST_F(AdapterTest, WhoWasNotHeardOfIsAsMuchOffAsTheOthers) {
   auto believed = two_hosts();
-  believed.hosts[1].devices[0].tflops = 0.7;
+  believed.hosts[1].devices[0].tflops = 0.8;
   adapter_.heard(DeviceId(0), 4);
   const auto measured = adapter_.measured(two_hosts(), believed);
   EXPECT_DOUBLE_EQ(measured.hosts[0].devices[0].tflops, 0.5);
-  EXPECT_DOUBLE_EQ(measured.hosts[1].devices[0].tflops, 0.7);
+  EXPECT_DOUBLE_EQ(measured.hosts[1].devices[0].tflops, 0.2);
+  EXPECT_FALSE(adapter_.differs(measured, believed));
 }
 
 TEST_F(AdapterTest, NonsenseIsNotHeard) {
-  for (const double slowness : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
+  for (const double slowness : {0.0, -1.0, 1e-320, 1e300, std::numeric_limits<double>::quiet_NaN(),
                                 std::numeric_limits<double>::infinity()})
     for (int i = 0; i < 10; ++i) adapter_.heard(DeviceId(0), slowness);
   EXPECT_DOUBLE_EQ(speed(0), 2.0);

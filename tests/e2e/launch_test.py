@@ -120,16 +120,17 @@ class Launch(OnOtherMachines):
         process = self.start(job, "--set", "resilience.timeout_ms=1000", "--set",
                              "resilience.nic_retry_ms=500")
         self.assertTrue(job.wait_for_steps(process, 10), "no step was made")
-        self.site.ip("a0", "link", "set", "fast0", "down")
-        self.addCleanup(self.site.ip, "a0", "link", "set", "fast0", "up")
+        # a0 dials a1: its dials hang, where its own NIC being down would end them at once.
+        self.site.ip("a1", "link", "set", "fast0", "down")
+        self.addCleanup(self.site.ip, "a1", "link", "set", "fast0", "up")
         self.wait_for(lambda: job.events("regrouped"), process)
-        self.site.ip("a0", "link", "set", "fast0", "up")
+        self.site.ip("a1", "link", "set", "fast0", "up")
         self.wait_for(lambda: len(job.events("regrouped")) > 1, process)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=e2e.DEADLINE_S)
         self.assertEqual(process.returncode, 3, errors)
         lost, back = job.events("regrouped")
-        self.assertIn("a0/fast0", lost["nics_lost"])
+        self.assertIn("a1/fast0", lost["nics_lost"])
         self.assertEqual(back["nics_back"], lost["nics_lost"])
         self.assertEqual(lost["lost"] + back["lost"], [])
         self.assertEqual(job.losses(), self.reference(len(job.losses())).losses())
@@ -183,15 +184,15 @@ class Launch(OnOtherMachines):
                      "MASTER_PORT": "29500"},
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
-        agents = [agent(host) for host in self.site.hosts]
+        agents = [agent(host) for host in self.site.hosts[1:]]
         process = self.start(job, "--via", "static", "--rdzv-id", "by-hand", "--rdzv-endpoint", at)
         stranger = subprocess.run(
             self.site.inside("a0", e2e.HOLMES, "agent", "--host", "c7", "--rdzv-id", "by-hand",
                              "--rdzv-endpoint", at, "--wait", "60"),
             capture_output=True, text=True, timeout=e2e.DEADLINE_S)
         self.assertEqual(stranger.returncode, 1)
-        self.assertRegex(stranger.stderr, "host c7 was turned away: the job has no host of that name"
-                                          "|cannot join|the coordinator is gone")
+        self.assertIn("host c7 was turned away: the job has no host of that name", stranger.stderr)
+        agents.append(agent(self.site.hosts[0]))  # only now the job may begin
         _, errors = process.communicate(timeout=e2e.DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors)
         for each in agents:

@@ -67,6 +67,16 @@ TEST(Ssh, AnAliasIsWhatTheConfigurationSays) {
   EXPECT_EQ(reached->address, "127.0.0.1");
 }
 
+TEST(Ssh, BehindAnotherPortOrAProxyIsAnotherMachineWhateverItsAddress) {
+  for (const char* setting : {"port 2222", "proxyjump gate", "proxycommand nc %h %p"}) {
+    const std::string config =
+        "sh -c 'echo \"hostname 127.0.0.1\"; echo \"" + std::string(setting) + "\"' ssh";
+    const auto reached = reach({config, "", {}}, "b0");
+    ASSERT_TRUE(reached) << reached.error().message();
+    EXPECT_EQ(reached->target, "b0") << setting;
+  }
+}
+
 TEST(Ssh, NamesThatNobodyKnowsAreSaid) {
   const auto reached = reach({"false", "", {}}, "nowhere.invalid");
   ASSERT_FALSE(reached);
