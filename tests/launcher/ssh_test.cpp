@@ -29,9 +29,10 @@ const std::vector<std::string> kAgent{"holmes", "agent", "--host", "it's $HOME; 
 
 TEST(Ssh, WordsArriveAsTheyWere) {
   // "ssh OPTIONS -- TARGET COMMAND": the command is the last word, as one text for a shell.
-  SshOptions options{"eval 'shift 6; echo to $1; exec sh -c \"$2\"' ssh", "/usr/bin/printf", {}};
-  options.command = "sh -c 'shift 6; echo \"to $1\"; exec sh -c \"$2\"' ssh";
-  options.executable = "printf";
+  const SshOptions options{
+      "sh -c 'until [ \"$1\" = -- ]; do shift; done; echo \"to $2\"; exec sh -c \"$3\"' ssh",
+      "printf",
+      {}};
   const auto words = start_words(options, "b0", {"holmes", "%s|", "agent", kAgent[3]});
   EXPECT_EQ(output_of(words), "to b0\nagent|" + kAgent[3] + "|");
 }
