@@ -4,13 +4,14 @@
      a0   a1                     b0   b1
     ethernet: 10.77.0.0/24, all of them and "head", where holmes launch runs
 
-Everything is made by root, has the process id in its name, and is taken down by close(). The file
-system is shared, as a cluster's home folders are.
+Everything is made by root, has the process id in its name, and is taken down by close(), or by the
+next run where a run was killed. The file system is shared, as a cluster's home folders are.
 """
 
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -31,6 +32,23 @@ def why_not():
         return "cannot make a network namespace: " + made.stderr.strip()
     subprocess.run(["ip", "netns", "del", probe], check=True)
     return None
+
+
+def take_down(namespace):
+    out = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
+    for pid in out.stdout.split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+    subprocess.run(["ip", "netns", "del", namespace])
+
+
+def take_down_left_ones():
+    """What runs have left that were killed: their process is gone."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
+    for line in listed.splitlines():
+        name = re.match(r"hlm(\d+)[a-z]", line)
+        if name and not os.path.exists(f"/proc/{name.group(1)}"):
+            take_down(line.split()[0])
 
 
 class Site:
@@ -95,16 +113,13 @@ class Site:
         for host in list(self._sshd):
             self.stop_sshd(host)
         for namespace in self._made:
-            out = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
-            for pid in out.stdout.split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "del", namespace])
+            take_down(namespace)
         self._made = []
 
     # --- how it is made ---
 
     def _make(self):
+        take_down_left_ones()
         self._make_keys()
         for name in ["net", "head", *self.hosts]:
             subprocess.run(["ip", "netns", "add", self.namespace(name)], check=True)
