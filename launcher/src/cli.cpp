@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +23,7 @@ constexpr const char* kFooter =
 struct Parsed {
   TrainCommand train;
   LaunchCommand launch;
+  std::string launch_via = "ssh";
   PlanCommand plan;
   SimulateCommand simulate;
   GenerateCommand generate;
@@ -112,14 +112,12 @@ CLI::App* add_launch(CLI::App& app, Parsed& parsed) {
                                    "without it all hosts of the cluster file");
   launch->add_option("--include", command.include, "Of these hosts only those")->needs(hosts);
   launch->add_option("--exclude", command.exclude, "Of these hosts not those")->needs(hosts);
-  const std::map<std::string, LaunchVia> ways{
-      {"ssh", LaunchVia::kSsh}, {"local", LaunchVia::kLocal}, {"static", LaunchVia::kStatic}};
   launch
-      ->add_option("--via", command.via,
+      ->add_option("--via", parsed.launch_via,
                    "How agents start: ssh; local: as processes of this machine; static: others "
                    "start holmes agent on each host")
-      ->transform(CLI::CheckedTransformer(ways).description("ssh, local or static"))
-      ->default_str("ssh");
+      ->check(CLI::IsMember({"ssh", "local", "static"}))
+      ->capture_default_str();
   launch->add_option("--ssh", command.ssh, "The command for ssh, with its options")
       ->capture_default_str();
   launch->add_option("--remote-executable", command.executable,
@@ -460,6 +458,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   }
   if (launch->parsed()) {
     if (parsed.launch.train.job.empty()) return usage("which job file?", "launch");
+    if (parsed.launch_via == "local") parsed.launch.via = LaunchVia::kLocal;
+    if (parsed.launch_via == "static") parsed.launch.via = LaunchVia::kStatic;
     return {parsed.launch, parsed.log};
   }
   if (plan->parsed()) {

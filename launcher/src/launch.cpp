@@ -81,9 +81,9 @@ Result<std::vector<std::string>> environment_of(const std::vector<std::string>& 
 using Targets = std::map<HostId, std::string>;
 
 /// The coordinator listens where the first other machine can reach it, unless the job says where.
-Result<Targets> find_hosts(const SshOptions& ssh, JobConfig& job) {
+Result<Targets> find_hosts(const SshOptions& ssh, bool endpoint_given, JobConfig& job) {
   auto& listen = job.transport.listen;
-  const bool given = !is_loopback(listen);
+  const bool given = endpoint_given || !is_loopback(listen);
   Targets targets;
   for (std::uint32_t host = 0; host < job.cluster.hosts.size(); ++host) {
     const auto& about = job.cluster.hosts[host];
@@ -95,7 +95,7 @@ Result<Targets> find_hosts(const SshOptions& ssh, JobConfig& job) {
                                 "with --rdzv-endpoint ADDRESS:PORT, or the host's address in the "
                                 "cluster file)");
     targets[HostId(host)] = reached ? reached->target : target;
-    if (reached && !reached->target.empty() && is_loopback(listen)) listen = reached->own;
+    if (reached && !reached->target.empty() && !given && is_loopback(listen)) listen = reached->own;
   }
   return targets;
 }
@@ -107,7 +107,7 @@ Result<AgentStart> start_by_ssh(const LaunchCommand& command, JobConfig& job) {
                                             ? this_executable()
                                             : Result<std::string>(command.executable));
   HOLMES_TRY_ASSIGN(options.environment, environment_of(command.environment));
-  HOLMES_TRY_ASSIGN(auto targets, find_hosts(options, job));
+  HOLMES_TRY_ASSIGN(auto targets, find_hosts(options, !command.rendezvous.empty(), job));
   AgentStart start;
   start.executable = "/bin/sh";
   start.words = [options, targets](HostId host, const std::vector<std::string>& words) {

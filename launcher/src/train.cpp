@@ -73,9 +73,14 @@ class EventSink {
 /// Brings stop signals to a session that may not exist yet.
 class StopRequest {
  public:
-  explicit StopRequest(Console& console) : console_(console) {}
+  StopRequest(Console& console, const Clock& clock) : console_(console), clock_(clock) {}
 
+  /// Who stops a job may tell the process and then its group, which is one wish and no second one.
   void on_signal(int count) {
+    constexpr auto kOneWish = std::chrono::milliseconds(200);
+    const TimePoint now = clock_.now();
+    if (count == 1) first_signal_ = now;
+    if (count > 1 && now - first_signal_ < kOneWish) return;
     if (count > 1) ::_exit(kExitFailed);  // the agents die with this process
     ask();
     console_.log("holmes: stopping after this step; a second signal stops at once, without saving");
@@ -95,6 +100,8 @@ class StopRequest {
   }
 
   Console& console_;
+  const Clock& clock_;
+  TimePoint first_signal_;  // the watcher's thread's
   std::mutex mutex_;
   actors::Session* session_ = nullptr;
   bool asked_ = false;
@@ -176,7 +183,7 @@ Result<actors::Outcome> run_session(const TrainCommand& command, const actors::J
                                     const AgentStart& start, const RunFolder& folder,
                                     EventSink& events, const TrainServices& services) {
   LocalProcesses processes(process_options(folder, job, start, services));
-  StopRequest stop(services.console);
+  StopRequest stop(services.console, services.clock);
   const SignalWatcher signals([&stop](int count) { stop.on_signal(count); });
   actors::SessionOptions options;
   options.job = job;

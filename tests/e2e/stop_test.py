@@ -62,11 +62,22 @@ class Stop(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         line = process.stderr.readline()
         self.assertIn("a second signal stops at once", line)
+        time.sleep(0.5)  # two signals at once are one wish
         process.send_signal(signal.SIGINT)
         begin = time.monotonic()
         code, _ = self.finish(job, process)
         self.assertEqual(code, 1)
         self.assertLess(time.monotonic() - begin, 2)
+
+    # As timeout(1) does: it tells the process, and then its group.
+    def test_two_signals_at_once_are_one_wish(self):
+        job, process = self.start("group")
+        self.assertTrue(job.wait_for_steps(process, 2))
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        code, errors = self.finish(job, process)
+        self.assertEqual(code, 3, errors)
+        self.assertEqual(job.checkpoint().name, f"step-{len(job.losses()):08}")
 
     def test_a_reader_that_does_not_read_holds_up_nobody(self):
         job = e2e.Job(self.folder.name, 2, 2, 100000, run_folder="unread")

@@ -17,8 +17,14 @@ Result<partition::Host> find_host(const std::string& name, const partition::Clus
     if (host.name == name || (!host.address.empty() && host.address == name)) return host;
     names.push_back(host.name);
   }
-  return invalid("the cluster file has no host named " + name + did_you_mean(name, names) +
-                 "; its hosts say what there is to train on");
+  const std::string near = did_you_mean(name, names);
+  if (!near.empty()) return invalid("the cluster file has no host named " + name + near);
+  constexpr std::size_t kNamed = 8;
+  std::string known;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i)
+    known += (i == 0 ? "" : ", ") + std::string(names[i]);
+  return invalid("the cluster file has no host named " + name + "; its hosts are " + known +
+                 (names.size() > kNamed ? ", ..." : "") + " (and no hostfile has that name)");
 }
 
 Status use_first_devices(std::uint32_t slots, partition::Host& host) {

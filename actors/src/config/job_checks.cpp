@@ -244,6 +244,8 @@ Status check_text(const Draft& draft) {
                  std::string(file.filename() == "bible.txt"
                                  ? "scripts/demo (or scripts/demo --quick) makes this text; for "
                                    "one of your own: --set data.text=FILE"
+                             : where(draft, {"data.text"}).starts_with("--set ")
+                                 ? "paths given by --set are relative to the current folder"
                                  : "paths in a job file are relative to its folder"));
   }
   if (!std::filesystem::is_regular_file(status)) return wrong("is not a regular file");
