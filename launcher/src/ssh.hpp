@@ -3,7 +3,7 @@
 // Agents on other hosts by the user's own ssh: what is run there, and who is at the other end. The
 // user's ssh configuration decides about users, keys, ports and aliases.
 //
-// Threads: plain functions, on the caller's thread; reaching() and the look-ups may block for
+// Threads: plain functions, on the caller's thread; reach() and look_up_endpoint() may block for
 // seconds.
 
 #include <string>

@@ -100,6 +100,19 @@ class Launch(OnOtherMachines):
         self.assertRegex(errors, "host b1")
         self.assert_same_result(job, self.reference(60))
 
+    def test_starts_an_agent_that_was_killed_again(self):
+        job = e2e.Job(self.folder, steps=100000)
+        process = self.start(job, "--set", "resilience.restarts=1")
+        self.assertTrue(job.wait_for_steps(process, 10), "no step was made")
+        os.kill(self.site.agents("b1")[0], signal.SIGKILL)
+        self.wait_for(lambda: len(job.events("regrouped")) > 1, process)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 3, errors)
+        lost, back = job.events("regrouped")
+        self.assertEqual((lost["lost"], back["joined"]), (["b1"], ["b1"]))
+        self.assertEqual(job.losses(), self.reference(len(job.losses())).losses())
+
     def test_goes_on_when_a_host_is_cut_off(self):
         job = e2e.Job(self.folder, steps=400)
         process = self.start(job, "--set", "resilience.timeout_ms=1000")

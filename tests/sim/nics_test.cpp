@@ -157,13 +157,14 @@ TEST_F(Nics, ANicThatFlapsIsTriedLessAndLess) {
 }
 
 TEST_F(Nics, AHostMayDieWhileANicIsReplaced) {
+  int both = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Random random(seed);
     const auto cut_at = 1 + random.below(150);
     const auto later = std::chrono::milliseconds(random.below(2500));
     const HostId dies(static_cast<std::uint32_t>(random.below(4)));
     const auto nic = config_.cluster.hosts[random.below(4)].name + "/fast0";
-    twice(seed, [&](SimWorld& world) {
+    const auto done = twice(seed, [&](SimWorld& world) {
       after_passes(world, cut_at);
       world.network().cut_nic(nic);
       const auto until = world.now() + later;
@@ -171,7 +172,15 @@ TEST_F(Nics, AHostMayDieWhileANicIsReplaced) {
       world.kill(dies);
     });
     if (HasFailure()) return;
+    bool nic_lost = false;
+    bool host_lost = false;
+    for (const auto& event : done->events_of<Regrouped>()) {
+      nic_lost = nic_lost || !event.nics_lost.empty();
+      host_lost = host_lost || !event.lost.empty();
+    }
+    if (nic_lost && host_lost) ++both;
   }
+  EXPECT_GE(both, 3);
 }
 
 }  // namespace
