@@ -191,10 +191,11 @@ class CoordinatorSession final : public Session {
 Status check_devices(const partition::Cluster& cluster) {
   for (const auto& host : cluster.hosts)
     for (const auto& device : host.devices)
-      if (device.kind != "cpu")
+      if (device.kind != "cpu" && !device.is_paced())
         return Error(ErrorCode::kInvalidArgument,
                      "host " + host.name + " has a device of kind \"" + device.kind +
-                         "\", which can be planned with, but not trained on yet; only \"cpu\" can");
+                         "\", which can be planned with, but not trained on yet; only \"cpu\" "
+                         "and \"paced\" can");
   return {};
 }
 

@@ -41,8 +41,8 @@ class SocketEnvironment final : public HostEnvironment {
                    at};
   }
 
-  std::unique_ptr<ComputeQueue> open_device(const partition::Device&) override {
-    return std::make_unique<ThreadComputeQueue>(clock_, false,
+  std::unique_ptr<ComputeQueue> open_device(const partition::Device& device) override {
+    return std::make_unique<ThreadComputeQueue>(clock_, device.is_paced(),
                                                 [] { model::prepare_compute_thread(); });
   }
   std::unique_ptr<ComputeQueue> open_disk() override {

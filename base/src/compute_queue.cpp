@@ -1,5 +1,7 @@
 #include "holmes/base/compute_queue.hpp"
 
+#include <algorithm>
+
 #include "holmes/base/assert.hpp"
 
 namespace holmes {
@@ -24,7 +26,7 @@ void ThreadComputeQueue::submit(ComputePriority priority, Duration modelled, Tas
   HOLMES_ASSERT(queue < kPriorityCount, "unknown compute priority");
   {
     const std::lock_guard lock(mutex_);
-    jobs_[queue].push_back({modelled, std::move(work), &home, std::move(done)});
+    jobs_[queue].push_back({clock_.now(), modelled, std::move(work), &home, std::move(done)});
   }
   wake_.notify_one();
 }
@@ -45,12 +47,13 @@ bool ThreadComputeQueue::pop(Job& job) {
 
 void ThreadComputeQueue::run(const Task& prepare) {
   if (prepare) prepare();
+  TimePoint modelled_end{};
   for (Job job; pop(job);) {
-    const TimePoint end = clock_.now() + job.modelled;
+    modelled_end = std::max(modelled_end, job.submitted) + job.modelled;
     job.work();
     job.work = {};  // what it held is free before anybody hears that it is done
     if (paced_)
-      if (const Duration rest = end - clock_.now(); rest > Duration::zero())
+      if (const Duration rest = modelled_end - clock_.now(); rest > Duration::zero())
         std::this_thread::sleep_for(rest);
     job.home->post(std::move(job.done));
   }

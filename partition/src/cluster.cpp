@@ -207,8 +207,12 @@ bool fits(GidKind gid, NicKind kind) {
          (gid > GidKind::kInfiniBand && gid <= GidKind::kRoceV2 && kind == NicKind::kRoce);
 }
 
+bool Device::is_paced() const {
+  return kind.rfind("paced", 0) == 0;
+}
+
 bool Device::is_gpu() const {
-  return kind.rfind("cpu", 0) != 0 && kind.rfind("paced", 0) != 0;
+  return kind.rfind("cpu", 0) != 0 && !is_paced();
 }
 
 std::size_t Cluster::device_count() const {

@@ -48,6 +48,30 @@ TEST(Examples, TwoClustersAreTwoStagesOfTwoReplicas) {
   EXPECT_EQ(fabric(plan->edges[0].paths.front()), "ethernet");
 }
 
+TEST(Examples, NicEnvironmentsAreEightHostsWhoseGradientsHolmesKeepsOffEthernet) {
+  const testing::TemporaryFolder folder;
+  const auto text = folder.write("text.txt", "In the beginning");
+  for (const char* environment :
+       {"infiniband", "roce", "ethernet", "hybrid", "by-turns", "joined"}) {
+    const auto job = load_job(
+        {kExamples / "nic-environments/job.toml",
+         {"data.text=" + text.string(),
+          "cluster.file=" +
+              (kExamples / "nic-environments" / (environment + std::string(".toml"))).string()}});
+    ASSERT_TRUE(job) << environment << ": " << job.error().message();
+    EXPECT_EQ(job->cluster.hosts.size(), 8U) << environment;
+    for (const auto& host : job->cluster.hosts) EXPECT_TRUE(host.devices[0].is_paced());
+    const auto plan =
+        partition::plan(job->cluster, model_cost(*job), job->train.shape, job->parallel);
+    ASSERT_TRUE(plan) << environment << ": " << plan.error().message();
+    for (const auto& group : plan->groups) {
+      if (group.kind != partition::GroupKind::kData) continue;
+      const auto& fabric = job->cluster.fabrics[group.paths.front().index()].name;
+      EXPECT_EQ(fabric == "ethernet", environment == std::string("ethernet")) << environment;
+    }
+  }
+}
+
 TEST(Examples, TheBpeJobTrainsOnTokensWithTheirTokenizer) {
   const testing::TemporaryFolder folder;
   folder.write("set.bin", "");

@@ -52,11 +52,14 @@ def take_down_left_ones():
 
 
 class Site:
-    """A network of hosts; `clusters` maps a cluster's name to the names of its hosts."""
+    """A network of hosts; `clusters` maps a cluster's name to the names of its hosts. `mbit_s` maps
+    "ethernet" or a cluster's name to the rate at which every host sends and receives there; what is
+    not named is as fast as it gets."""
 
-    def __init__(self, folder, clusters):
+    def __init__(self, folder, clusters, mbit_s=None):
         self.folder = pathlib.Path(folder)
         self.clusters = clusters
+        self.mbit_s = mbit_s or {}
         self.hosts = [host for hosts in clusters.values() for host in hosts]
         self.ssh_config = self.folder / "ssh_config"
         self._made = []
@@ -146,6 +149,14 @@ class Site:
         self.ip("net", "link", "set", port, "master", self._bridge(fabric), "up")
         self.ip(host, "addr", "add", self.address(host, fabric) + "/24", "dev", interface)
         self.ip(host, "link", "set", interface, "up")
+        if fabric in self.mbit_s and host != "head":
+            self._shape(host, interface, self.mbit_s[fabric])
+            self._shape("net", port, self.mbit_s[fabric])
+
+    def _shape(self, host, interface, mbit_s):
+        subprocess.run(["tc", "-n", self.namespace(host), "qdisc", "add", "dev", interface, "root",
+                        "tbf", "rate", f"{mbit_s:.3f}mbit", "burst", "64kb", "latency", "100ms"],
+                       check=True)
 
     def _make_keys(self):
         for name in ["host_key", "user_key"]:

@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include "holmes/base/clock.hpp"
 #include "holmes/model/checkpoint.hpp"
+#include "holmes/partition/simulate.hpp"
 #include "session/small_job.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -41,6 +43,42 @@ TEST_F(Sessions, TwoAtOnceInOneProcessTrainAsEachAlone) {
   EXPECT_EQ(second.record.losses(), alone);
   EXPECT_THAT(first.record.saved(),
               ElementsAre(folder_.path() / "first/checkpoints/step-00000012"));
+}
+
+TEST_F(Sessions, PacedDevicesTakeTheTimeOfTheirSpeedAndMakeTheSameBits) {
+  std::vector<double> as_fast_as_it_gets;
+  {
+    Local local(job("cpu", 4));
+    ASSERT_EQ(local.session->wait(), Outcome::kFinished);
+    as_fast_as_it_gets = local.record.losses();
+  }
+  auto paced = job("paced", 4);
+  for (auto& host : paced.cluster.hosts) {
+    host.devices[0].kind = "paced";
+    host.devices[0].tflops = 1e-4;
+  }
+  const auto plan = plan_of(paced).value();
+  const auto predicted = partition::simulate(plan, paced.cluster, model_cost(paced), {}).value();
+  ASSERT_GT(predicted.step_s, 0.05) << "too short to be told from the time that it needs anyway";
+  const SteadyClock clock;
+  const TimePoint start = clock.now();
+  Local local(paced);
+  EXPECT_EQ(local.session->wait(), Outcome::kFinished);
+  EXPECT_GE(seconds(clock.now() - start), 4 * 0.8 * predicted.step_s);
+  EXPECT_EQ(local.record.losses(), as_fast_as_it_gets);
+}
+
+TEST_F(Sessions, DevicesThatNothingHereCanRunAreRefused) {
+  auto gpus = job("gpus", 4);
+  gpus.cluster.hosts[1].devices[0].kind = "a100";
+  LocalAgents agents;
+  SessionOptions options;
+  options.job = gpus;
+  options.starter = &agents;
+  const auto session = start_session(std::move(options));
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message(), HasSubstr("host b0"));
+  EXPECT_THAT(session.error().message(), HasSubstr("\"a100\""));
 }
 
 TEST_F(Sessions, StopsWhenAskedAndGoesOnFromThere) {

@@ -36,7 +36,9 @@ constexpr ClusterKey kKeys[] = {
     {"host", "address", kName, "its name",
      "What holmes launch gives to ssh. train runs all hosts on this machine: it refuses others."},
 
-    {"host.device", "kind", kName, "\"cpu\"", "Anything but cpu... and paced... is a GPU."},
+    {"host.device", "kind", kName, "\"cpu\"",
+     "cpu; paced: a CPU whose operators take the time that tflops gives them, at least; anything "
+     "else is a GPU, to plan with."},
     {"host.device", "count", "an integer, 1 .. 65536", "1", "That many equal devices."},
     {"host.device", "threads", "an integer, 1 .. 4096", "1", "Of its computing, for CPUs."},
     {"host.device", "tflops", "a number, 1e-06 .. 1000000", "0.1", "Measured speed."},

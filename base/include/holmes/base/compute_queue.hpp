@@ -27,7 +27,9 @@ class ComputeQueue {
 };
 
 /// Runs work on a thread of its own. With `paced`, an operator ends no earlier than its modelled
-/// time. The destructor drops work that has not begun and joins the thread.
+/// time after its beginning: when the one before it was to end, or when it was submitted, whichever
+/// is later. So what a machine wakes up late does not add up. The destructor drops work that has
+/// not begun and joins the thread.
 class ThreadComputeQueue final : public ComputeQueue {
  public:
   /// `prepare` runs first on the new thread (to pin it, or to set a library's thread count).
@@ -38,6 +40,7 @@ class ThreadComputeQueue final : public ComputeQueue {
 
  private:
   struct Job {
+    TimePoint submitted;
     Duration modelled;
     Task work;
     Executor* home;

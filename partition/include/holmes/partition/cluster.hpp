@@ -70,6 +70,8 @@ struct Device {
   /// Measured speed of training where the device is, network included (the paper's S); 0: tflops.
   /// The paper's formula divides layers by it; cost models use tflops.
   double training_tflops = 0;
+  /// Its operators end no earlier than the time that `tflops` gives them: kinds "paced...".
+  bool is_paced() const;
   /// Anything but cpu and paced devices.
   bool is_gpu() const;
   double split_speed() const { return training_tflops > 0 ? training_tflops : tflops; }
