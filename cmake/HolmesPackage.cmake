@@ -40,7 +40,7 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS libibverbs1)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libholmes-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libcaf-dev, libcapnp-dev, libdnnl-dev, libpcre2-dev, libutf8proc-dev, libxxhash-dev, zlib1g-dev")
+    "libcaf-dev, libcapnp-dev, libdnnl-dev, libpcre2-dev, libssl-dev, libutf8proc-dev, libxxhash-dev, zlib1g-dev")
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The executable holmes, its manual pages and completion.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "Static libraries, headers and the CMake package for programs that train with Holmes.")

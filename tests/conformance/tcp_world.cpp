@@ -8,10 +8,16 @@ namespace {
 
 class TcpWorld final : public World {
  public:
-  TcpWorld(bool checksum, std::uint8_t bulk_sockets, bool shaped) {
+  TcpWorld(bool checksum, std::uint8_t bulk_sockets, bool shaped, bool encrypted = false) {
+    const auto authority = Authority::make("job-1").value();
+    const std::vector<std::string> names{"h0", "h1"};
     for (const char* address : {"127.0.0.1", "127.0.0.2"}) {
-      contexts_.push_back(make_tcp_context(
-          loop_, {address, checksum, std::chrono::milliseconds(500), Logger(), bulk_sockets, 0}));
+      TcpOptions options{address,  checksum,     std::chrono::milliseconds(500),
+                         Logger(), bulk_sockets, 0};
+      const auto& name = names.at(contexts_.size());
+      if (encrypted) options.tls = Tls::make(authority.issue(name).value()).value();
+      options.host_names = names;
+      contexts_.push_back(make_tcp_context(loop_, options));
       if (shaped)
         contexts_.back() = make_shaped_context(std::move(contexts_.back()), kConformanceShape);
     }
@@ -36,6 +42,10 @@ class TcpWorld final : public World {
 
 std::unique_ptr<World> make_tcp_world(bool checksum, std::uint8_t bulk_sockets) {
   return std::make_unique<TcpWorld>(checksum, bulk_sockets, false);
+}
+
+std::unique_ptr<World> make_tls_world(std::uint8_t bulk_sockets) {
+  return std::make_unique<TcpWorld>(false, bulk_sockets, false, true);
 }
 
 std::unique_ptr<World> make_shaped_tcp_world() {

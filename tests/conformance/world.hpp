@@ -44,6 +44,8 @@ inline const ShapeOptions kConformanceShape{20.0, std::chrono::microseconds(200)
 
 /// `bulk_sockets` of each link: more than one are striped.
 std::unique_ptr<World> make_tcp_world(bool checksum, std::uint8_t bulk_sockets = 1);
+/// Under mutual TLS.
+std::unique_ptr<World> make_tls_world(std::uint8_t bulk_sockets = 1);
 std::unique_ptr<World> make_sim_world();
 /// The same worlds with every context under the shaping decorator.
 std::unique_ptr<World> make_shaped_tcp_world();

@@ -58,7 +58,8 @@ void Dial::connected(const LinkSocket& which, std::error_code error) {
   if (error)
     return fail(Error(ErrorCode::kUnavailable, to_text(remote_) + ": " + error.message() +
                                                    ": is the peer running and the port right?"));
-  auto greeting = std::make_shared<Greeting>(loop_, std::move(*connecting_));
+  auto greeting =
+      std::make_shared<Greeting>(loop_, std::move(*connecting_), options_.tls, tls::Side::kDialler);
   connecting_.reset();
   const bool bulk = which.purpose == wire::Purpose::kBulk;
   if (bulk)
@@ -76,8 +77,10 @@ void Dial::connected(const LinkSocket& which, std::error_code error) {
     open_socket(wire::Purpose::kBulk, static_cast<std::uint8_t>(bulk_.size()));
 }
 
-Status Dial::check(const wire::Hello& hello, const LinkSocket& which) const {
+Status Dial::check(const Greeting& greeting, const wire::Hello& hello,
+                   const LinkSocket& which) const {
   HOLMES_TRY(check_hello(hello, self_));
+  HOLMES_TRY(greeting.check(hello, options_.host_names));
   if (hello.purpose != which.purpose || hello.link_nonce != nonce_ || hello.lane != which.lane)
     return Error(ErrorCode::kCorrupt, "its hello answers another one");
   return {};
@@ -86,7 +89,8 @@ Status Dial::check(const wire::Hello& hello, const LinkSocket& which) const {
 void Dial::greeted(const LinkSocket& which, Result<wire::Hello> hello) {
   if (!done_) return;
   if (!hello) return fail(hello.error());
-  if (const auto checked = check(*hello, which); !checked)
+  const auto& greeting = which.purpose == wire::Purpose::kBulk ? bulk_.at(which.lane) : control_;
+  if (const auto checked = check(*greeting, *hello, which); !checked)
     return fail(checked.error().in(to_text(remote_)));
   if (which.purpose == wire::Purpose::kBulk) {
     if (++bulk_greeted_ == options_.bulk_sockets) established();

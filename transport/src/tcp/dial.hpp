@@ -26,7 +26,7 @@ class Dial final : public Closable, public std::enable_shared_from_this<Dial> {
   Status bind(Socket& socket) const;
   void connected(const LinkSocket& which, std::error_code error);
   void greeted(const LinkSocket& which, Result<wire::Hello> hello);
-  Status check(const wire::Hello& hello, const LinkSocket& which) const;
+  Status check(const Greeting& greeting, const wire::Hello& hello, const LinkSocket& which) const;
   void established();
   void finish(Result<std::shared_ptr<Connection>> result);
   void fail(const Error& error);

@@ -21,15 +21,11 @@ asio::const_buffer rest_of(std::span<const std::byte> bytes, std::size_t& skip) 
   return {bytes.data() + skipped, bytes.size() - skipped};
 }
 
-bool would_block(const std::error_code& error) {
-  return error == asio::error::would_block || error == asio::error::try_again;
-}
-
 }  // namespace
 
-Lane::Lane(LoopState& loop, Socket socket, wire::FrameSink& sink, std::size_t read_ahead)
-    : loop_(loop), socket_(std::move(socket)), reader_(sink, read_ahead) {
-  tune(*socket_);
+Lane::Lane(LoopState& loop, std::unique_ptr<Stream> stream, wire::FrameSink& sink,
+           std::size_t read_ahead)
+    : loop_(loop), stream_(std::move(stream)), reader_(sink, read_ahead) {
   spares_.reserve(kSparesMax);
 }
 
@@ -37,7 +33,7 @@ void Lane::start(std::weak_ptr<void> keep, LaneEvents events) {
   keep_ = std::move(keep);
   events_ = std::move(events);
   started_ = true;
-  if (!socket_) return;
+  if (!stream_) return;
   await_readable();
   if (!queue_.empty()) schedule_flush();
 }
@@ -50,26 +46,27 @@ wire::EncodedHead Lane::take_spare() {
 }
 
 void Lane::write(wire::EncodedHead head, BufferView payload, bool report) {
-  if (!socket_) return;
+  if (!stream_) return;
   queue_.push_back({std::move(head), std::move(payload), report});
   if (started_ && !writing_) schedule_flush();
 }
 
 void Lane::write_last(const wire::EncodedHead& head) {
-  if (!socket_ || front_written_ != 0) return;
+  if (!stream_ || front_written_ != 0 || !stream_->between_writes()) return;
+  const asio::const_buffer piece = asio::buffer(head);
   std::error_code ignored;
-  socket_->write_some(asio::buffer(head), ignored);
+  stream_->write_some(std::span(&piece, 1), ignored);
 }
 
 void Lane::close() {
-  socket_.reset();
+  stream_.reset();
   queue_.clear();
 }
 
 void Lane::schedule_flush() {
   writing_ = true;
   asio::post(loop_.io(), [this, keep = keep_.lock()] {
-    if (socket_) flush();
+    if (stream_) flush();
   });
 }
 
@@ -87,7 +84,7 @@ void Lane::flush() {
     }
     std::error_code error;
     const auto written =
-        socket_->write_some(std::span<const asio::const_buffer>(pieces).first(count), error);
+        stream_->write_some(std::span<const asio::const_buffer>(pieces).first(count), error);
     if (would_block(error)) return await_writable();
     if (error) return lost(error);
     turn += written;
@@ -100,7 +97,7 @@ void Lane::flush() {
 bool Lane::take_written(std::size_t bytes) {
   events_.sent(bytes);
   front_written_ += bytes;
-  while (socket_ && !queue_.empty()) {
+  while (stream_ && !queue_.empty()) {
     auto& front = queue_.front();
     const auto size = front.head.size() + front.payload.size();
     if (front_written_ < size) break;
@@ -110,30 +107,30 @@ bool Lane::take_written(std::size_t bytes) {
     queue_.pop_front();
     if (report) events_.frame_written();
   }
-  return socket_.has_value();
+  return stream_ != nullptr;
 }
 
 void Lane::await_writable() {
-  socket_->async_wait(Socket::wait_write, [this, keep = keep_.lock()](std::error_code) {
-    if (socket_) flush();
+  stream_->wait_writable([this, keep = keep_.lock()] {
+    if (stream_) flush();
   });
 }
 
 void Lane::await_readable() {
-  if (reader_.between_frames()) return read_head();
-  socket_->async_wait(Socket::wait_read, [this, keep = keep_.lock()](std::error_code) {
-    if (socket_) read();
+  if (reader_.between_frames() && !stream_->encrypted()) return read_head();
+  stream_->wait_readable([this, keep = keep_.lock()] {
+    if (stream_) read();
   });
 }
 
 /// Between frames the place of the next bytes is certain: one call waits and reads, which spares
-/// the system calls of asking first.
+/// the system calls of asking first. (Not under TLS, whose bytes come in records.)
 void Lane::read_head() {
   const auto space = reader_.space().first;
-  socket_->async_read_some(
+  stream_->socket().async_read_some(
       asio::buffer(space.data(), space.size()),
       [this, keep = keep_.lock(), size = space.size()](std::error_code error, std::size_t bytes) {
-        if (!socket_) return;
+        if (!stream_) return;
         if (error) return lost(error);
         if (!take_read(bytes)) return;
         if (bytes < size) return await_readable();
@@ -145,12 +142,12 @@ void Lane::read_head() {
 bool Lane::take_read(std::size_t bytes) {
   events_.received(bytes);
   const auto status = reader_.filled(bytes);
-  if (!socket_) return false;
+  if (!stream_) return false;
   if (!status) events_.violated(status.error());
-  return status.has_value() && socket_.has_value();
+  return status.has_value() && stream_ != nullptr;
 }
 
-/// Reads what is there. What the sink does may close this lane: look at socket_ after each step.
+/// Reads what is there. What the sink does may close this lane: look at stream_ after each step.
 void Lane::read() {
   for (std::size_t turn = 0; turn < kTurnBytes;) {
     const auto space = reader_.space();
@@ -158,8 +155,8 @@ void Lane::read() {
         asio::buffer(space.first.data(), space.first.size()),
         asio::buffer(space.second.data(), space.second.size())};
     std::error_code error;
-    const auto bytes = space.second.empty() ? socket_->read_some(pieces[0], error)
-                                            : socket_->read_some(pieces, error);
+    const auto count = std::size_t{space.second.empty() ? 1U : 2U};
+    const auto bytes = stream_->read_some(std::span(pieces).first(count), error);
     if (would_block(error)) break;
     if (error) return lost(error);
     turn += bytes;
@@ -173,7 +170,7 @@ void Lane::lost(const std::error_code& error) {
   events_.lost(
       error == asio::error::eof
           ? Error(ErrorCode::kClosed, "the peer went away (its end of the connection closed)")
-          : io_error("the connection broke", error));
+          : stream_->failed("the connection broke", error));
 }
 
 }  // namespace holmes::transport::tcp

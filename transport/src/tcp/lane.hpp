@@ -1,6 +1,6 @@
 #pragma once
 
-// One socket of a link: writes frames in order, gathering them, and reads bytes into wherever a
+// One stream of a link: writes frames in order, gathering them, and reads bytes into wherever a
 // FrameReader wants them. All reads and writes are non-blocking and happen in this thread, so a
 // buffer is never touched behind the owner's back and may be exchanged between two reads.
 //
@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "holmes/base/buffer.hpp"
-#include "tcp/address.hpp"
 #include "tcp/loop_state.hpp"
+#include "tcp/stream.hpp"
 #include "wire/codec.hpp"
 #include "wire/frame_reader.hpp"
 
@@ -30,7 +30,8 @@ struct LaneEvents {
 
 class Lane {
  public:
-  Lane(LoopState& loop, Socket socket, wire::FrameSink& sink, std::size_t read_ahead);
+  Lane(LoopState& loop, std::unique_ptr<Stream> stream, wire::FrameSink& sink,
+       std::size_t read_ahead);
 
   /// `keep` keeps the lane alive while an operation waits. Begins to read and write.
   void start(std::weak_ptr<void> keep, LaneEvents events);
@@ -60,7 +61,7 @@ class Lane {
   void lost(const std::error_code& error);
 
   LoopState& loop_;
-  std::optional<Socket> socket_;
+  std::unique_ptr<Stream> stream_;  // null: closed
   wire::FrameReader reader_;
   std::weak_ptr<void> keep_;
   LaneEvents events_;

@@ -13,7 +13,14 @@ namespace {
 
 /// Peers that may be saying hello at one time; more are turned away.
 constexpr std::size_t kGreetingsMax = 1024;
+/// Who has taken longer makes way for a newcomer when there are so many.
+constexpr Duration kGreetingIsSlow = std::chrono::milliseconds(500);
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
+
+Error too_many(const Greeting& greeting) {
+  return Error(ErrorCode::kOutOfResources,
+               greeting.remote() + ": too many peers say hello at a time");
+}
 
 }  // namespace
 
@@ -67,10 +74,14 @@ void Acceptor::accept() {
 }
 
 void Acceptor::accepted_socket(Socket socket) {
-  const auto greeting = std::make_shared<Greeting>(loop_, std::move(socket));
-  if (greetings_.size() + halves_.size() >= kGreetingsMax)
-    return refuse(*greeting, Error(ErrorCode::kOutOfResources,
-                                   greeting->remote() + ": too many peers say hello at a time"));
+  const auto greeting =
+      std::make_shared<Greeting>(loop_, std::move(socket), options_.tls, tls::Side::kListener);
+  make_room();
+  if (greetings_.size() + halves_.size() >= kGreetingsMax) {
+    const auto full = too_many(*greeting);
+    greeting->give_up(full);
+    return report(full);
+  }
   if (!loop_->add(std::weak_ptr<Closable>(greeting))) return greeting->shut();
   const auto place = greetings_.insert(greetings_.end(), greeting);
   greeting->receive(options_.handshake_deadline,
@@ -82,11 +93,19 @@ void Acceptor::accepted_socket(Socket socket) {
                     });
 }
 
+/// Strangers that say nothing must not keep the others out.
+void Acceptor::make_room() {
+  if (greetings_.size() + halves_.size() < kGreetingsMax || greetings_.empty()) return;
+  const auto oldest = greetings_.front();
+  if (loop_->clock().now() - oldest->begun() > kGreetingIsSlow) oldest->give_up(too_many(*oldest));
+}
+
 void Acceptor::greeted(const std::shared_ptr<Greeting>& greeting,
                        const Result<wire::Hello>& hello) {
   if (!hello) return refuse(*greeting, hello.error());
-  if (const auto checked = check_hello(*hello, self_); !checked)
-    return refuse(*greeting, checked.error().in(greeting->remote()));
+  auto checked = check_hello(*hello, self_);
+  if (checked) checked = greeting->check(*hello, options_.host_names);
+  if (!checked) return refuse(*greeting, checked.error().in(greeting->remote()));
   if (hello->purpose == wire::Purpose::kControl) return keep_half(greeting, *hello);
   join(greeting, *hello);
 }

@@ -35,6 +35,7 @@ class Acceptor final : public Closable, public std::enable_shared_from_this<Acce
 
   void accept();
   void accepted_socket(Socket socket);
+  void make_room();
   void greeted(const std::shared_ptr<Greeting>& greeting, const Result<wire::Hello>& hello);
   void keep_half(const std::shared_ptr<Greeting>& greeting, const wire::Hello& hello);
   void join(const std::shared_ptr<Greeting>& bulk, const wire::Hello& hello);

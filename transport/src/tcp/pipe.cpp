@@ -17,9 +17,9 @@ TcpPipe::TcpPipe(std::shared_ptr<LoopState> loop, Sockets sockets, const TcpOpti
       control_sink_(std::move(memory)),
       control_(*loop_, std::move(sockets.control), control_sink_, kControlReadAheadBytes) {
   const auto lanes = static_cast<double>(sockets.bulk.size());
-  for (auto& socket : sockets.bulk) {
-    if (options.pacing_gbit_s > 0) pace(socket, options.pacing_gbit_s / lanes);
-    bulk_.push_back(std::make_unique<BulkLane>(*loop_, std::move(socket), bulk_.size()));
+  for (auto& stream : sockets.bulk) {
+    if (options.pacing_gbit_s > 0) pace(stream->socket(), options.pacing_gbit_s / lanes);
+    bulk_.push_back(std::make_unique<BulkLane>(*loop_, std::move(stream), bulk_.size()));
   }
 }
 

@@ -12,8 +12,8 @@ namespace holmes::transport::tcp {
 class TcpPipe final : public Pipe, public Closable, public std::enable_shared_from_this<TcpPipe> {
  public:
   struct Sockets {
-    Socket control;
-    std::vector<Socket> bulk;
+    std::unique_ptr<Stream> control;
+    std::vector<std::unique_ptr<Stream>> bulk;
   };
   TcpPipe(std::shared_ptr<LoopState> loop, Sockets sockets, const TcpOptions& options,
           std::shared_ptr<ControlMemory> memory);
@@ -29,8 +29,8 @@ class TcpPipe final : public Pipe, public Closable, public std::enable_shared_fr
 
  private:
   struct BulkLane {
-    BulkLane(LoopState& loop, Socket socket, std::size_t index)
-        : sink(index), lane(loop, std::move(socket), sink, 0) {}
+    BulkLane(LoopState& loop, std::unique_ptr<Stream> stream, std::size_t index)
+        : sink(index), lane(loop, std::move(stream), sink, 0) {}
     BulkSink sink;
     Lane lane;
   };

@@ -10,9 +10,11 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "holmes/base/log.hpp"
 #include "holmes/transport/connection.hpp"
+#include "holmes/transport/tls.hpp"
 
 namespace holmes::transport {
 
@@ -68,6 +70,11 @@ struct TcpOptions {
   std::uint8_t bulk_sockets = 1;
   /// The most that a link sends in bulk; 0: no limit of ours.
   double pacing_gbit_s = 0;
+  /// What all connections prove themselves with, both ways; null: they are plain, and who speaks
+  /// TLS is refused. Nothing of this is negotiated.
+  std::shared_ptr<const Tls> tls = nullptr;
+  /// Under TLS the names that certificates must have, by host number.
+  std::vector<std::string> host_names = {};
 };
 
 /// Context::listen takes "address:port" with an IPv4 address ("127.1.2.1:0") or an IPv6 one in
