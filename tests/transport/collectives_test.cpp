@@ -2,7 +2,8 @@
 // number of ranks and any size, in place or not; direct sums have the bits of the fixed tree; all
 // ranks have the same bits; buffers come back unique and to their pool.
 // Method: small integers, whose sums are exact in any order, for the matrix; random numbers for
-// bits; a whole mesh in one process on sim (all of the matrix) and on tcp (some of it).
+// bits; a whole mesh in one process on sim (all of the matrix), on tcp and on tcp under TLS (some
+// of it).
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -234,6 +235,16 @@ TEST_P(RanksOnTcp, EveryCollectiveAndAlgorithmGivesTheSerialResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, RanksOnTcp, ::testing::Values(2, 3, 5, 8));
+
+class RanksOnTls : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(RanksOnTls, EveryCollectiveAndAlgorithmGivesTheSerialResult) {
+  TcpMesh mesh(GetParam(), GetParam() == 3 ? 2 : 1, true);
+  run_matrix(mesh, {0, 17, 100'003});
+  end(mesh);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, RanksOnTls, ::testing::Values(2, 3, 5));
 
 TEST(Collectives, SeveralOperationsAreUnderWayAtOnce) {
   SimMesh mesh(4);

@@ -124,10 +124,15 @@ class SimMesh final : public Mesh {
 
 class TcpMesh final : public Mesh {
  public:
-  explicit TcpMesh(std::size_t ranks, std::uint8_t bulk_sockets = 1) {
+  explicit TcpMesh(std::size_t ranks, std::uint8_t bulk_sockets = 1, bool encrypted = false) {
+    const auto authority = Authority::make(who(0).job).value();
+    TcpOptions options{"127.0.0.1", false, std::chrono::seconds(5), Logger(), bulk_sockets, 0};
     for (std::size_t rank = 0; rank < ranks; ++rank)
-      contexts_.push_back(make_tcp_context(
-          loop_, {"127.0.0.1", false, std::chrono::seconds(5), Logger(), bulk_sockets, 0}));
+      options.host_names.push_back("h" + std::to_string(rank));
+    for (const auto& name : options.host_names) {
+      if (encrypted) options.tls = Tls::make(authority.issue(name).value()).value();
+      contexts_.push_back(make_tcp_context(loop_, options));
+    }
     connect(ranks);
   }
   bool run_until(const std::function<bool()>& done) override {

@@ -74,6 +74,7 @@ class RawSocket {
     close();
   }
   bool ok() const { return ok_; }
+  int descriptor() const { return fd_; }
 
  private:
   static sockaddr_in loopback(std::uint16_t port) {
