@@ -13,9 +13,9 @@ namespace {
 
 class AgentProcess final : public Agent {
  public:
-  explicit AgentProcess(AgentOptions options)
+  AgentProcess(AgentOptions options, std::shared_ptr<const transport::Tls> tls)
       : options_(std::move(options)),
-        environment_(make_socket_environment(loop_, options_.log)),
+        environment_(make_socket_environment(loop_, options_.log, std::move(tls))),
         end_(ended_.get_future()) {
     const auto& invitation = options_.invitation;
     loop_.start();
@@ -72,8 +72,18 @@ class AgentProcess final : public Agent {
 
 }  // namespace
 
-std::unique_ptr<Agent> start_agent(AgentOptions options) {
-  return std::make_unique<AgentProcess>(std::move(options));
+Result<std::unique_ptr<Agent>> start_agent(AgentOptions options) {
+  std::shared_ptr<const transport::Tls> tls;
+  if (!options.credentials.empty()) {
+    HOLMES_TRY_ASSIGN(tls, transport::Tls::make(options.credentials));
+    options.credentials = {};
+    const transport::CertifiedName needed{options.invitation.job, options.invitation.host_name};
+    if (tls->name() != needed)
+      return Error(ErrorCode::kInvalidArgument, "the credentials are those of " +
+                                                    to_string(tls->name()) + ", not of " +
+                                                    to_string(needed));
+  }
+  return std::unique_ptr<Agent>(std::make_unique<AgentProcess>(std::move(options), std::move(tls)));
 }
 
 }  // namespace holmes::actors

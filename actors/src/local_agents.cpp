@@ -23,7 +23,7 @@ class LocalAgents::State {
     options.on_end = [this, host](int exit_code, const std::string& why) {
       ended(host, exit_code, why);
     };
-    auto agent = start_agent(std::move(options));
+    auto agent = start_agent(std::move(options)).value();  // it has no credentials to be wrong
     {
       const std::lock_guard lock(agents_mutex_);
       agents_[host].swap(agent);

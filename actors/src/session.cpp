@@ -27,8 +27,8 @@ std::string how_it_ended(int wait_status) {
   return "exit code " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-/// A name that no other job on this network has: who carries it belongs to this job. (Proof of a
-/// secret comes with TLS.)
+/// A name that no other job on this network has: who carries it belongs to this job, or says so
+/// where there is no TLS.
 std::string new_job_name(const Clock& clock, const std::string& name) {
   const auto ticks = static_cast<std::uint64_t>(clock.now().time_since_epoch().count());
   Random random(mix64(ticks) ^ static_cast<std::uint64_t>(::getpid()));
@@ -51,14 +51,13 @@ Result<Start> find_start(const JobConfig& job, const std::string& data_hash) {
 class CoordinatorSession final : public Session {
  public:
   CoordinatorSession(SessionOptions options, CoordinatorSpec spec,
-                     std::unique_ptr<StateStore> store)
+                     std::unique_ptr<StateStore> store, std::shared_ptr<const transport::Tls> tls)
       : options_(std::move(options)),
         spec_(std::move(spec)),
         board_(clock_, spec_.job.cluster, spec_.job.train.steps),
         disk_(std::make_unique<ThreadComputeQueue>(clock_, false)),
         store_(std::move(store)),
-        context_(transport::make_tcp_context(
-            loop_, {"", false, std::chrono::seconds(5), options_.log.named("tcp")})),
+        context_(open_context(std::move(tls))),
         outcome_(over_.get_future().share()) {}
 
   ~CoordinatorSession() override {
@@ -122,6 +121,13 @@ class CoordinatorSession final : public Session {
   Outcome wait() override { return outcome_.get(); }
 
  private:
+  std::unique_ptr<transport::Context> open_context(std::shared_ptr<const transport::Tls> tls) {
+    transport::TcpOptions options;
+    options.logger = options_.log.named("tcp");
+    options.tls = std::move(tls);
+    return transport::make_tcp_context(loop_, std::move(options));
+  }
+
   Result<int> start_agent(HostId host) {
     const auto& name = spec_.job.cluster.hosts.at(host.index()).name;
     return options_.starter->start({host, name, spec_.job_name, address_});
@@ -206,6 +212,23 @@ Status check_text_is_named(const JobConfig& job) {
       "job: data.text is not set; name the text to train on, or a data set in data.tokens");
 }
 
+/// Null: the job's connections are plain.
+Result<std::shared_ptr<const transport::Tls>> tls_of(const JobConfig& job,
+                                                     const SessionOptions& options) {
+  if (!uses_tls(job)) return std::shared_ptr<const transport::Tls>();
+  if (options.credentials.empty())
+    return Error(ErrorCode::kInvalidArgument,
+                 "job: [transport] security: this job's connections are under TLS, but nobody gave "
+                 "it credentials; on networks that you trust set transport.security = \"none\"");
+  HOLMES_TRY_ASSIGN(auto tls, transport::Tls::make(options.credentials));
+  const std::string& name = options.job_name;
+  const transport::CertifiedName needed{name.empty() ? tls->name().job : name, ""};
+  if (tls->name() == needed) return tls;
+  return Error(
+      ErrorCode::kInvalidArgument,
+      "the credentials are those of " + to_string(tls->name()) + ", not of " + to_string(needed));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
@@ -228,8 +251,12 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
     spec.first_step = start.step;
     spec.checkpoint = start.checkpoint;
   }
+  HOLMES_TRY_ASSIGN(auto tls, tls_of(job, options));
+  options.credentials = {};
   const SteadyClock clock;
-  spec.job_name = options.job_name.empty() ? new_job_name(clock, job.run.name) : options.job_name;
+  spec.job_name = options.job_name;
+  if (spec.job_name.empty())
+    spec.job_name = tls != nullptr ? tls->name().job : new_job_name(clock, job.run.name);
   spec.join_deadline = options.join_deadline;
   spec.agents_are_remote = job.transport.nics == NicSource::kInterfaces;
   const auto before_start = [prepare = options.before_start,
@@ -239,8 +266,8 @@ Result<std::unique_ptr<Session>> start_session(SessionOptions options) {
     return {};
   };
   HOLMES_TRY_ASSIGN(auto store, make_file_store(job, text->hash()));
-  auto session =
-      std::make_unique<CoordinatorSession>(std::move(options), std::move(spec), std::move(store));
+  auto session = std::make_unique<CoordinatorSession>(std::move(options), std::move(spec),
+                                                      std::move(store), std::move(tls));
   HOLMES_TRY(session->open());
   HOLMES_TRY(before_start());
   HOLMES_TRY(session->start_agents());

@@ -22,8 +22,9 @@ Result<transport::FoundNics> find_machine_nics() {
 
 class SocketEnvironment final : public HostEnvironment {
  public:
-  SocketEnvironment(transport::EventLoop& loop, Logger log)
-      : loop_(loop), log_(std::move(log)), control_(open("")) {}
+  SocketEnvironment(transport::EventLoop& loop, Logger log,
+                    std::shared_ptr<const transport::Tls> tls)
+      : loop_(loop), log_(std::move(log)), tls_(std::move(tls)), control_(open({}, tls_)) {}
 
   Executor& executor() override { return loop_; }
   Executor& member_executor() override { return loop_; }
@@ -34,7 +35,7 @@ class SocketEnvironment final : public HostEnvironment {
     if (job.transport.nics == NicSource::kInterfaces) return open_interface(job, host, nic);
     const std::string address = loopback_address(host, nic);
     const transport::Endpoint at{with_port(address, 0)};
-    auto context = open(address);
+    HOLMES_TRY_ASSIGN(auto context, open_for(job, address));
     if (!job.transport.emulate) return OpenNic{std::move(context), at};
     return OpenNic{transport::make_shaped_context(
                        std::move(context), {about.gbit_s, from_seconds(about.latency_us * 1e-6)}),
@@ -61,21 +62,33 @@ class SocketEnvironment final : public HostEnvironment {
   PassObserver pass_observer() override { return {}; }
 
  private:
-  std::unique_ptr<transport::Context> open(std::string address) {
+  std::unique_ptr<transport::Context> open(transport::TcpOptions options,
+                                           std::shared_ptr<const transport::Tls> tls) {
+    options.logger = log_.named("tcp");
+    options.tls = std::move(tls);
+    return transport::make_tcp_context(loop_, std::move(options));
+  }
+  /// A NIC's.
+  Result<std::unique_ptr<transport::Context>> open_for(const JobConfig& job, std::string address) {
     transport::TcpOptions options;
     options.local_address = std::move(address);
-    options.logger = log_.named("tcp");
-    return transport::make_tcp_context(loop_, std::move(options));
+    if (!uses_tls(job)) return open(std::move(options), nullptr);
+    if (tls_ == nullptr)
+      return Error(ErrorCode::kInvalidArgument,
+                   "the job's connections are under TLS, but this agent has no credentials");
+    for (const auto& host : job.cluster.hosts) options.host_names.push_back(host.name);
+    return open(std::move(options), tls_);
   }
   Result<OpenNic> open_interface(const JobConfig& job, HostId host, NicId nic) {
     const auto& about = job.cluster.hosts[host.index()];
     const auto& wanted = about.nics[nic.index()];
-    if (!wanted.use || !wanted.port_up) return OpenNic{open(""), {}};
+    if (!wanted.use || !wanted.port_up) return OpenNic{open({}, nullptr), {}};
     HOLMES_TRY_ASSIGN(const std::string address,
                       interface_address(about, wanted, find_machine_nics));
     const std::uint32_t first = job.transport.nic_port;
     const std::uint32_t port = first == 0 ? 0 : first + nic.value();
-    return OpenNic{open(address), {with_port(address, port)}};
+    HOLMES_TRY_ASSIGN(auto context, open_for(job, address));
+    return OpenNic{std::move(context), {with_port(address, port)}};
   }
   Status need_text(const JobConfig& job) {
     if (text_ != nullptr) return {};
@@ -86,14 +99,16 @@ class SocketEnvironment final : public HostEnvironment {
   transport::EventLoop& loop_;
   SteadyClock clock_;
   Logger log_;
+  const std::shared_ptr<const transport::Tls> tls_;
   std::unique_ptr<transport::Context> control_;
   std::shared_ptr<const model::TokenFile> text_;
 };
 
 }  // namespace
 
-std::unique_ptr<HostEnvironment> make_socket_environment(transport::EventLoop& loop, Logger log) {
-  return std::make_unique<SocketEnvironment>(loop, std::move(log));
+std::unique_ptr<HostEnvironment> make_socket_environment(
+    transport::EventLoop& loop, Logger log, std::shared_ptr<const transport::Tls> tls) {
+  return std::make_unique<SocketEnvironment>(loop, std::move(log), std::move(tls));
 }
 
 }  // namespace holmes::actors

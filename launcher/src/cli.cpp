@@ -31,6 +31,7 @@ struct Parsed {
   NicsCommand nics;
   DataCommand data;
   CheckpointCommand checkpoint;
+  SecurityCommand security;
   AgentCommand agent;
   bool keys = false;
   std::string log_level;
@@ -133,7 +134,10 @@ CLI::App* add_launch(CLI::App& app, Parsed& parsed) {
       ->capture_default_str();
   launch->add_flag_callback(
       "--insecure", [&command] { command.train.overrides.emplace_back("transport.security=none"); },
-      "Connections between hosts are not encrypted yet: say that the network is to be trusted");
+      "Plain connections: whoever reaches the ports may join the job and read what goes by");
+  launch->add_option("--credentials", command.credentials,
+                     "Folder with the coordinator's certificate, of holmes security issue; without "
+                     "it every job makes its own and sends each host's by ssh");
   add_log_options(*launch, parsed);
   return launch;
 }
@@ -237,6 +241,7 @@ CLI::App* add_bench(CLI::App& app, Parsed& parsed) {
       ->capture_default_str();
   bench->add_flag("--busy-poll", command.busy_poll,
                   "Never sleep: the least latency, for a core of each rank");
+  bench->add_flag("--tls", command.tls, "Under mutual TLS");
   bench->add_flag("--json", command.json, "Print one JSON object");
   add_log_options(*bench, parsed);
   return bench;
@@ -347,8 +352,29 @@ CLI::App* add_agent(CLI::App& app, Parsed& parsed) {
   add_number(*agent, "--wait", command.wait_s,
              "Seconds to wait for a coordinator that is not there yet", 0U, 86400U)
       ->capture_default_str();
+  agent->add_option("--credentials", command.credentials,
+                    "Folder with this host's certificate, of holmes security issue; -: it comes "
+                    "by standard input, as holmes launch sends it");
   add_log_options(*agent, parsed);
   return agent;
+}
+
+CLI::App* add_security(CLI::App& app, Parsed& parsed) {
+  auto* security = app.add_subcommand("security", "Make certificates for agents that you start");
+  security->require_subcommand(1);
+  auto* issue = security->add_subcommand(
+      "issue", "Make an authority for a job and a certificate for its coordinator and each host");
+  auto& command = parsed.security;
+  issue
+      ->add_option("--job,--rdzv-id", command.job,
+                   "Name of the job: launch and agents need the same")
+      ->required();
+  issue->add_option("--hosts", command.hosts, "Hostfile or list of hosts (a0,a1,b0)")->required();
+  issue->add_option("folder", command.folder, "The folder to make")->required();
+  add_number(*issue, "--days", command.days, "Days that they are valid", 1U, 3650U)
+      ->capture_default_str();
+  add_log_options(*issue, parsed);
+  return security;
 }
 
 Finished usage_error(const std::string& what, const std::string& command) {
@@ -435,6 +461,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   const auto* nics = add_nics(app, parsed);
   const auto* data = add_data(app, parsed);
   const auto* checkpoint = add_checkpoint(app, parsed);
+  const auto* security = add_security(app, parsed);
   add_agent(app, parsed);
   try {
     auto words = with_empty_values(app, arguments);
@@ -471,6 +498,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
       return {usage_error("which job file?", "simulate"), parsed.log};
     return {parsed.simulate, parsed.log};
   }
+  if (security->parsed()) return {parsed.security, parsed.log};
   if (data->parsed()) return {parsed.data, parsed.log};
   if (checkpoint->parsed()) return {parsed.checkpoint, parsed.log};
   if (bench->parsed()) return {parsed.bench, parsed.log};
@@ -480,13 +508,14 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
 }
 
 std::vector<std::string> agent_arguments(const actors::AgentInvitation& invitation,
-                                         const LogOptions& log) {
+                                         const LogOptions& log, const std::string& credentials) {
   std::vector<std::string> arguments{"holmes",        "agent",
                                      "--host",        invitation.host_name,
                                      "--job",         invitation.job,
                                      "--coordinator", invitation.coordinator,
                                      "--log-level",   std::string(to_string(log.level))};
   if (log.json) arguments.emplace_back("--log-json");
+  if (!credentials.empty()) arguments.insert(arguments.end(), {"--credentials", credentials});
   return arguments;
 }
 

@@ -15,6 +15,7 @@
 #include "holmes/actors/session.hpp"
 #include "log_sink.hpp"
 #include "nics.hpp"
+#include "security_command.hpp"
 
 namespace holmes::launcher {
 
@@ -42,6 +43,7 @@ struct LaunchCommand {
   std::vector<std::string> environment = {};  ///< "NAME=VALUE" or "NAME", for the agents.
   std::string rendezvous;                     ///< "ADDRESS:PORT"; empty: found.
   std::string job_id;                         ///< Empty: made.
+  std::string credentials;                    ///< Folder of the coordinator's; empty: made.
   std::uint32_t wait_s = 30;                  ///< For hosts to join.
 };
 struct ShowKeysCommand {};
@@ -79,6 +81,7 @@ struct GenerateCommand {
 struct AgentCommand {
   actors::AgentInvitation invitation;  ///< What is empty, main() fills from the environment.
   std::uint32_t wait_s = 0;            ///< For somebody to listen at the coordinator's address.
+  std::string credentials = {};        ///< A folder, or "-": standard input; empty: none.
 };
 /// Nothing to run: help, version or a usage error.
 struct Finished {
@@ -90,7 +93,7 @@ struct Finished {
 struct CommandLine {
   std::variant<Finished, TrainCommand, LaunchCommand, ShowKeysCommand, PlanCommand, SimulateCommand,
                GenerateCommand, BenchCommand, NicsCommand, DataCommand, CheckpointCommand,
-               AgentCommand>
+               SecurityCommand, AgentCommand>
       command;
   LogOptions log;
 };
@@ -99,7 +102,9 @@ struct CommandLine {
 CommandLine parse_command_line(const std::vector<std::string>& arguments);
 
 /// The command line of an agent, from argv[0] on: what parse_command_line() reads back.
+/// `credentials`: where it finds them; empty: it needs none.
 std::vector<std::string> agent_arguments(const actors::AgentInvitation& invitation,
-                                         const LogOptions& log);
+                                         const LogOptions& log,
+                                         const std::string& credentials = "");
 
 }  // namespace holmes::launcher

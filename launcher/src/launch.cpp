@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <climits>
 
+#include "credentials.hpp"
 #include "failure.hpp"
 #include "holmes/base/address.hpp"
 
@@ -133,7 +134,8 @@ Result<AgentStart> start_by_others(const LaunchCommand& command, const JobConfig
   console.log("holmes: waiting " + std::to_string(command.wait_s) + " s for " +
               names_of(job.cluster) + "; on each host: holmes agent --host NAME --rdzv-id " +
               command.job_id + " --rdzv-endpoint " +
-              with_port(job.transport.listen, job.transport.port));
+              with_port(job.transport.listen, job.transport.port) +
+              (uses_tls(job) ? " --credentials FOLDER" : ""));
   return start;
 }
 
@@ -153,6 +155,11 @@ Result<AgentStart> agent_start(const LaunchCommand& command, JobConfig& job, Con
       break;
   }
   start.job_name = command.job_id;
+  if (!command.credentials.empty()) {
+    if (!start.by_others)
+      return invalid("--credentials: only for --via static; else every job makes its own");
+    HOLMES_TRY_ASSIGN(start.credentials, read_credentials(command.credentials));
+  }
   start.join_deadline = std::chrono::seconds(command.wait_s);
   return start;
 }

@@ -112,8 +112,11 @@ class LocalProcesses::Loop {
 
   Result<int> launch(const actors::AgentInvitation& invitation) {
     const HostId host = invitation.host;
-    auto pid =
-        spawn({options_.executable, options_.arguments(invitation), options_.log_file(host)});
+    Program program{options_.executable, options_.arguments(invitation), options_.log_file(host)};
+    if (options_.input) {
+      HOLMES_TRY_ASSIGN(program.input, options_.input(invitation));
+    }
+    auto pid = spawn(program);
     if (!pid) return pid;
     children_.push_back({host, *pid, watch_process(*pid)});
     tell_who_runs();

@@ -24,6 +24,8 @@ class LocalProcesses final : public actors::AgentStarter {
     /// What is executed, and its arguments from argv[0] on.
     std::string executable = "/proc/self/exe";
     std::function<std::vector<std::string>(const actors::AgentInvitation&)> arguments;
+    /// What the agent finds at its standard input. Empty: nothing.
+    std::function<Result<std::string>(const actors::AgentInvitation&)> input = {};
     /// Where the output of a host's agent goes.
     std::function<std::filesystem::path(HostId)> log_file;
     /// The processes that run, after each start and after each end. Optional.

@@ -14,6 +14,7 @@
 #include "cli.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "credentials.hpp"
 #include "exit_codes.hpp"
 #include "failure.hpp"
 #include "holmes/actors/session.hpp"
@@ -111,6 +112,7 @@ struct Program {
     command.gid_index = variable("NCCL_IB_GID_INDEX");
     return whole(show_nics(command, console));
   }
+  int operator()(const SecurityCommand& command) const { return whole(security(command, console)); }
   int operator()(const DataCommand& command) const {
     const SteadyClock clock;
     return whole(data(command, console, clock));
@@ -124,13 +126,20 @@ struct Program {
     block_stop_signals();
     if (const auto found = complete(command.invitation); !found)
       return report_failure(found.error(), console);
-    const auto agent = actors::start_agent(
-        {command.invitation, Logger(sink, "agent"), std::chrono::seconds(command.wait_s)});
+    actors::AgentOptions options{
+        command.invitation, Logger(sink, "agent"), std::chrono::seconds(command.wait_s), {}};
+    if (!command.credentials.empty()) {
+      auto credentials = read_credentials(command.credentials);
+      if (!credentials) return report_failure(credentials.error(), console);
+      options.credentials = *std::move(credentials);
+    }
+    const auto agent = actors::start_agent(std::move(options));
+    if (!agent) return report_failure(agent.error(), console);
     const SignalWatcher signals([&agent](int count) {
       if (count > 1) ::_exit(kExitFailed);
-      agent->request_leave();
+      (*agent)->request_leave();
     });
-    return agent->wait();
+    return (*agent)->wait();
   }
 
  private:

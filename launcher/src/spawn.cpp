@@ -61,6 +61,23 @@ Result<Descriptor> open_output(const std::filesystem::path& path) {
   return output;
 }
 
+/// A pipe takes 64 KiB without anybody reading.
+Result<Descriptor> open_input(const std::string& text) {
+  if (text.empty()) {
+    Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!nothing) return system_error("cannot read /dev/null", errno);
+    return nothing;
+  }
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
+  Descriptor to_read(ends[0]);
+  const Descriptor to_write(ends[1]);
+  ::fcntl(to_write.get(), F_SETFL, O_NONBLOCK);
+  if (::write(to_write.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()))
+    return to_read;
+  return system_error("cannot write into a pipe", errno);
+}
+
 /// Waits until the child has become the program (the pipe closes) or has said why it cannot.
 int failure_of(int pipe) {
   int errno_value = 0;
@@ -74,8 +91,7 @@ int failure_of(int pipe) {
 
 Result<int> spawn(const Program& program) {
   HOLMES_TRY_ASSIGN(const Descriptor output, open_output(program.output));
-  const Descriptor input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!input) return system_error("cannot read /dev/null", errno);
+  HOLMES_TRY_ASSIGN(const Descriptor input, open_input(program.input));
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
   const Descriptor from_child(ends[0]);

@@ -13,6 +13,7 @@
 #include "foresight.hpp"
 #include "holmes/model/checkpoint.hpp"
 #include "holmes/partition/plan_json.hpp"
+#include "job_security.hpp"
 #include "limits.hpp"
 #include "local_processes.hpp"
 #include "metrics.hpp"
@@ -132,9 +133,10 @@ LocalProcesses::Options process_options(const RunFolder& folder, const actors::J
                        &start](const actors::AgentInvitation& invitation) {
     LogOptions for_file = log;
     for_file.level = std::min(log.level, LogLevel::kInfo);
-    auto words = agent_arguments(invitation, for_file);
+    auto words = agent_arguments(invitation, for_file, start.input ? "-" : "");
     return start.words ? start.words(invitation.host, words) : words;
   };
+  options.input = start.input;
   options.log_file = [&folder, &job](HostId host) { return folder.log_file(host_name(job, host)); };
   options.on_change = [&](const std::vector<std::pair<HostId, int>>& running) {
     std::vector<AgentProcess> processes;
@@ -190,6 +192,7 @@ Result<actors::Outcome> run_session(const TrainCommand& command, const actors::J
   options.resume = command.resume;
   options.starter = start.by_others ? nullptr : &processes;
   options.job_name = start.job_name;
+  options.credentials = start.credentials;
   options.join_deadline = start.join_deadline;
   options.before_start = [&] { return begin(command, job, folder, services.console); };
   options.log = services.log;
@@ -247,8 +250,10 @@ int train(const TrainCommand& command, const TrainServices& services) {
   return train(command, *job, {services.agent_executable}, start, services);
 }
 
-int train(const TrainCommand& command, const actors::JobConfig& job, const AgentStart& agents,
+int train(const TrainCommand& command, const actors::JobConfig& job, AgentStart agents,
           TimePoint start, const TrainServices& services) {
+  if (const auto secured = secure(job, agents); !secured)
+    return report_failure(secured.error(), services.console, command.json);
   if (const auto enough = check_descriptors(job.cluster.hosts.size()); !enough)
     return report_failure(enough.error(), services.console, command.json);
   if (const auto fits = check_fits(job); !fits)

@@ -33,6 +33,9 @@ struct AgentStart {
   std::function<std::vector<std::string>(HostId, const std::vector<std::string>&)> words = {};
   bool by_others = false;  ///< None is started.
   std::string job_name = {};
+  Credentials credentials = {};  ///< The coordinator's; empty: made where the job needs some.
+  /// What a host's agent reads from its standard input: its credentials. Empty: it needs none.
+  std::function<Result<std::string>(const actors::AgentInvitation&)> input = {};
   Duration join_deadline = std::chrono::seconds(30);
 };
 
@@ -40,7 +43,7 @@ struct AgentStart {
 int train(const TrainCommand& command, const TrainServices& services);
 
 /// Runs a job that has been loaded, at `start`, by agents that start as `agents` says.
-int train(const TrainCommand& command, const actors::JobConfig& job, const AgentStart& agents,
+int train(const TrainCommand& command, const actors::JobConfig& job, AgentStart agents,
           TimePoint start, const TrainServices& services);
 
 }  // namespace holmes::launcher

@@ -62,8 +62,6 @@ INSTANTIATE_TEST_SUITE_P(
                {},
                "j:2: ",
                "tensor groups stay within a host, but no host has over 1 device"},
-        Misfit{"[transport]\nnics = \"interfaces\"", {}, "j:2: ", "not encrypted yet"},
-        Misfit{"", {"transport.listen=10.0.0.1"}, "--set transport.listen: ", "--insecure"},
         Misfit{"[parallel]\npipeline = 7", {}, "j:2: ", "7 stages, but model.layers = 6"},
         Misfit{"[parallel]\npipeline = 2", {}, "j:2: ", "only 1 device"},
         Misfit{"[parallel]\ndata = 2", {}, "j:2: ", "parallel.data = 2"},

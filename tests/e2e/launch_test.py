@@ -2,9 +2,12 @@
 survived, every host that cannot start named with the reason, and nothing left running.
 Method: network namespaces as hosts, with a real sshd in each (namespaces.py)."""
 
+import contextlib
 import os
+import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
@@ -15,6 +18,17 @@ import namespaces
 
 CLUSTERS = {"a": ["a0", "a1"], "b": ["b0", "b1"]}
 END_S = 30
+
+
+def client_hello():
+    """The first bytes of a TLS connection."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    sent = ssl.MemoryBIO()
+    connection = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="anybody")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        connection.do_handshake()
+    return sent.read()
+
 
 
 def setUpModule():
@@ -42,8 +56,7 @@ class OnOtherMachines(unittest.TestCase):
     def command(self, job, *options):
         if "--ssh" not in options:
             options = ("--ssh", f"ssh -F {self.site.ssh_config}", *options)
-        return self.site.inside("head", e2e.HOLMES, "launch", str(job.file), "--insecure",
-                                *options)
+        return self.site.inside("head", e2e.HOLMES, "launch", str(job.file), *options)
 
     def launch(self, job, *options):
         return subprocess.run(self.command(job, *options), capture_output=True, text=True,
@@ -57,6 +70,23 @@ class OnOtherMachines(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
+
+    def credentials(self, job):
+        """A folder with one folder for each host, and for one that is not in the job."""
+        folder = pathlib.Path(self.folder) / ("credentials-" + job)
+        if not folder.exists():
+            subprocess.run([e2e.HOLMES, "security", "issue", "--job", job, "--hosts",
+                            ",".join([*self.site.hosts, "c7"]), str(folder)],
+                           check=True, capture_output=True)
+        return folder
+
+    def agent(self, host, job, at, credentials=None):
+        """What becomes of an agent that somebody starts on a0."""
+        options = ["--credentials", str(credentials)] if credentials else []
+        return subprocess.run(
+            self.site.inside("a0", e2e.HOLMES, "agent", "--host", host, "--job", job,
+                             "--coordinator", at, "--wait", "60", *options),
+            capture_output=True, text=True, timeout=e2e.DEADLINE_S)
 
     def nothing_runs(self):
         """No host has a process of ours any more, within the deadline."""
@@ -192,19 +222,22 @@ class Launch(OnOtherMachines):
         def agent(host, *options):
             return subprocess.Popen(
                 self.site.inside(host, e2e.HOLMES, "agent", "--host", host, "--rdzv-id", "by-hand",
-                                 "--wait", "60", *options),
+                                 "--wait", "60", "--credentials",
+                                 str(self.credentials("by-hand") / host), *options),
                 env={**os.environ, "MASTER_ADDR": self.site.address("head"),
                      "MASTER_PORT": "29500"},
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
         agents = [agent(host) for host in self.site.hosts[1:]]
-        process = self.start(job, "--via", "static", "--rdzv-id", "by-hand", "--rdzv-endpoint", at)
-        stranger = subprocess.run(
-            self.site.inside("a0", e2e.HOLMES, "agent", "--host", "c7", "--rdzv-id", "by-hand",
-                             "--rdzv-endpoint", at, "--wait", "60"),
-            capture_output=True, text=True, timeout=e2e.DEADLINE_S)
+        process = self.start(job, "--via", "static", "--rdzv-id", "by-hand", "--rdzv-endpoint", at,
+                             "--credentials", str(self.credentials("by-hand") / "coordinator"))
+        stranger = self.agent("c7", "by-hand", at, self.credentials("by-hand") / "c7")
         self.assertEqual(stranger.returncode, 1)
         self.assertIn("host c7 was turned away: the job has no host of that name", stranger.stderr)
+        posing = self.agent("a0", "by-hand", at, self.credentials("by-hand") / "a1")
+        self.assertEqual(posing.returncode, 2)
+        self.assertIn("the credentials are those of host a1 of job by-hand, not of host a0",
+                      posing.stderr)
         agents.append(agent(self.site.hosts[0]))  # only now the job may begin
         _, errors = process.communicate(timeout=e2e.DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors)
@@ -212,6 +245,82 @@ class Launch(OnOtherMachines):
             output, _ = each.communicate(timeout=END_S)
             self.assertEqual(each.returncode, 0, output)
         self.assert_same_result(job, self.reference(10))
+
+
+class Secrecy(OnOtherMachines):
+    """What strangers on the network and other users of the hosts get to see."""
+
+    def test_strangers_are_refused_and_disturb_nobody(self):
+        job = e2e.Job(self.folder, steps=100000)
+        process = self.start(job)
+        self.assertTrue(job.wait_for_steps(process, 5), "no step was made")
+        words = self.site.command(self.site.agents("a0")[0])
+        name, at = (words[words.index(option) + 1] for option in ["--job", "--coordinator"])
+        self.assertIn("--credentials\0-", "\0".join(words))
+        plain = self.agent("a0", name, at)
+        self.assertIn("this job's connections are encrypted", plain.stderr)
+        other = self.agent("a0", name, at, self.credentials(name) / "a0")
+        self.assertIn("not of this job's authority", other.stderr)
+        self.assertEqual((plain.returncode, other.returncode), (1, 1))
+        listening = [(host, place) for host in ["head", *self.site.hosts]
+                     for place in self.site.listeners(host) if not place.endswith(":22")]
+        self.assertGreater(len(listening), 8)  # the coordinator, and two NICs of each host
+        for host, place in listening:
+            self.assertIn(b"this job's connections are encrypted",
+                          self.site.ask(host, place, b"hello, who is there and what do you train?"),
+                          place)
+            record = self.site.ask(host, place, client_hello())
+            self.assertEqual(record[:3], b"\x16\x03\x03", f"{place} does not answer under TLS")
+        before = len(job.losses())
+        self.assertTrue(job.wait_for_steps(process, before + 5), "no further step was made")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 3, errors)
+        self.assertEqual(job.events("regrouped"), [])
+        self.assertEqual(job.losses(), self.reference(len(job.losses())).losses())
+
+    def test_no_key_is_where_others_may_see_it(self):
+        job = e2e.Job(self.folder, steps=100000)
+        process = self.start(job, "--log-level", "debug")
+        self.assertTrue(job.wait_for_steps(process, 5), "no step was made")
+        for host in ["head", *self.site.hosts]:
+            for pid in self.site.pids(host):
+                for what in ["cmdline", "environ"]:
+                    self.assertNotIn(b"PRIVATE KEY", pathlib.Path(f"/proc/{pid}/{what}").read_bytes())
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 3, errors)
+        self.assertNotIn("PRIVATE KEY", output + errors)
+        for file in job.run_folder.rglob("*"):
+            if file.is_file():
+                self.assertNotIn(b"PRIVATE KEY", file.read_bytes(), file)
+
+    def test_plain_where_the_user_says_so(self):
+        job = e2e.Job(self.folder, steps=10)
+        done = self.launch(job, "--insecure")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same_result(job, self.reference(10))
+
+    def test_tls_where_the_user_says_so(self):
+        job = e2e.Job(self.folder, steps=10)
+        done = self.launch(job, "--via", "local", "--set", "transport.security=tls")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same_result(job, self.reference(10))
+
+    def test_credentials_in_files_are_for_their_owner(self):
+        folder = self.credentials("x")
+        self.assertEqual(sorted(each.name for each in folder.iterdir()),
+                         ["a0", "a1", "b0", "b1", "c7", "coordinator"])
+        for file in folder.rglob("key.pem"):
+            self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        (folder / "a0" / "key.pem").chmod(0o640)
+        refused = self.agent("a0", "x", "10.77.0.100:1", folder / "a0")
+        self.assertEqual(refused.returncode, 2)
+        self.assertRegex(refused.stderr, "others may read .*a0/key.pem: chmod 600 it")
+        again = subprocess.run([e2e.HOLMES, "security", "issue", "--job", "x", "--hosts", "a0",
+                                str(folder)], capture_output=True, text=True)
+        self.assertNotEqual(again.returncode, 0)
+        self.assertRegex(again.stderr, "cannot make .*coordinator/key.pem: File exists")
 
 
 class Refusals(OnOtherMachines):
@@ -252,7 +361,7 @@ class Refusals(OnOtherMachines):
         self.assert_fails(
             job, 1, r"host a0 failed during joining.*did not join within 1 s, nor did a1, b0, b1$",
             "--via", "static", "--rdzv-id", "x", "--rdzv-endpoint",
-            self.site.address("head") + ":29501", "--wait", "1")
+            self.site.address("head") + ":29501", "--wait", "1", "--insecure")
 
     def test_a_nic_that_is_not_there(self):
         job = e2e.Job(self.folder)
@@ -260,12 +369,13 @@ class Refusals(OnOtherMachines):
         cluster.write_text(cluster.read_text().replace('"fast0"', '"ib7"', 1))
         self.assert_fails(job, 1, r"host a0.*NIC ib7 of host a0 has no address.*fast0 \(10\.77\.1\.")
 
-    def test_who_does_not_accept_plain_connections(self):
+    def test_static_agents_without_certificates(self):
         job = e2e.Job(self.folder)
-        done = subprocess.run([e2e.HOLMES, "launch", str(job.file)], capture_output=True, text=True,
-                              timeout=e2e.DEADLINE_S)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, "not encrypted.*--insecure")
+        static = ["--via", "static", "--rdzv-id", "x", "--rdzv-endpoint", "10.77.0.100:29501"]
+        self.assert_fails(job, 2, "need certificates: .*holmes security issue.*--insecure", *static)
+        self.assert_fails(job, 2, "the credentials are those of the coordinator of job y, not of",
+                          *static, "--credentials", str(self.credentials("y") / "coordinator"))
+        self.assert_fails(job, 2, "only for --via static", "--credentials", "/anywhere")
 
     def test_lists_that_make_no_sense(self):
         job = e2e.Job(self.folder)

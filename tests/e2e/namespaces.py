@@ -14,10 +14,20 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import time
 
 SSHD = "/usr/sbin/sshd"
 DEADLINE_S = 20
+
+# Sends its input to ADDRESS:PORT and prints what comes first.
+ASK = """
+import socket, sys
+address, port = sys.argv[1].rsplit(":", 1)
+with socket.create_connection((address, int(port)), timeout=20) as connection:
+    connection.sendall(sys.stdin.buffer.read())
+    sys.stdout.buffer.write(connection.recv(4096))
+"""
 
 
 def why_not():
@@ -93,6 +103,21 @@ class Site:
 
     def agents(self, host):
         return [pid for pid in self.pids(host) if "holmes\0agent" in self._command(pid)]
+
+    def command(self, pid):
+        """The words that a process was started with."""
+        return self._command(pid).split("\0")
+
+    def listeners(self, host):
+        """Where processes of a host accept TCP connections: ADDRESS:PORT."""
+        out = subprocess.run(self.inside(host, "ss", "-Htln"), check=True, capture_output=True,
+                             text=True).stdout
+        return [line.split()[3] for line in out.splitlines()]
+
+    def ask(self, host, place, question):
+        """What a listener of a host first answers to these bytes."""
+        return subprocess.run(self.inside(host, sys.executable, "-c", ASK, place), input=question,
+                              check=True, capture_output=True).stdout
 
     def bytes_sent(self, host, interface):
         path = f"/sys/class/net/{interface}/statistics/tx_bytes"

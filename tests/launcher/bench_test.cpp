@@ -19,13 +19,14 @@ struct Ran {
   nlohmann::json json;
 };
 
-Ran run(const std::string& what, std::uint32_t ranks, std::uint64_t bytes) {
+Ran run(const std::string& what, std::uint32_t ranks, std::uint64_t bytes, bool tls = false) {
   BenchCommand command;
   command.what = what;
   command.ranks = ranks;
   command.bytes = bytes;
   command.seconds = 0.01;
   command.json = true;
+  command.tls = tls;
   CaptureConsole console;
   const int code = bench(command, console.console());
   return {code, console.error(), code == 0 ? nlohmann::json::parse(console.out()) : nullptr};
@@ -48,6 +49,13 @@ TEST(Bench, CollectivesEndAtAllRanks) {
     EXPECT_EQ(ran.json["ranks"], 3);
     EXPECT_GT(ran.json["latency_us_median"], 0.0);
   }
+}
+
+TEST(Bench, UnderTls) {
+  EXPECT_EQ(run("p2p", 2, 70'000, true).code, 0);
+  const auto ran = run("allreduce", 3, 4096, true);
+  ASSERT_EQ(ran.code, 0) << ran.error;
+  EXPECT_EQ(ran.json["tls"], true);
 }
 
 TEST(Bench, WrongQuestionsAreRefused) {

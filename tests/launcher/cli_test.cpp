@@ -201,6 +201,23 @@ TEST(CommandLine, AgentsReadBackWhatTheyAreTold) {
   EXPECT_EQ(agent.invitation.coordinator, "127.0.0.1:29400");
   EXPECT_TRUE(line.log.json);
   EXPECT_EQ(line.log.level, LogLevel::kDebug);
+  EXPECT_EQ(agent.credentials, "");
+}
+
+TEST(CommandLine, AgentsAreToldWhereTheirCredentialsAre) {
+  auto arguments = agent_arguments({HostId(3), "a3", "4f2a", "127.0.0.1:1"}, {}, "-");
+  arguments.erase(arguments.begin());
+  const auto line = parse_command_line(arguments);
+  EXPECT_EQ(std::get<AgentCommand>(line.command).credentials, "-");
+}
+
+TEST(CommandLine, SecurityIssue) {
+  const auto issue = parsed<SecurityCommand>(
+      {"security", "issue", "--job", "demo", "--hosts", "a0,b0", "--days", "7", "folder"});
+  EXPECT_EQ(issue.job, "demo");
+  EXPECT_EQ(issue.hosts, "a0,b0");
+  EXPECT_EQ(issue.days, 7U);
+  EXPECT_EQ(issue.folder, "folder");
 }
 
 TEST(CommandLine, LaunchIsTrainOnOtherHosts) {

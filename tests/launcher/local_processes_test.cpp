@@ -3,6 +3,7 @@
 #include "local_processes.hpp"
 
 #include <csignal>
+#include <fstream>
 #include <future>
 
 #include <gmock/gmock.h>
@@ -44,6 +45,33 @@ bool ends(int pid) {
   if (!descriptor) return true;
   pollfd watched{descriptor.get(), POLLIN, 0};
   return ::poll(&watched, 1, std::chrono::milliseconds(kDeadline).count()) == 1;
+}
+
+TEST_F(Processes, ReadWhatIsForThemAlone) {
+  auto options = shell("cat; echo \"and $1\"");
+  options.input = [](const actors::AgentInvitation& invitation) {
+    return "for " + invitation.host_name + "\n";
+  };
+  LocalProcesses processes(std::move(options));
+  ASSERT_TRUE(processes.start({HostId(2), "h2", "job", ""}));
+  std::promise<int> ended;
+  processes.on_exit([&](HostId, int status) { ended.set_value(status); });
+  auto end = ended.get_future();
+  ASSERT_EQ(end.wait_for(kDeadline), std::future_status::ready);
+  std::ifstream log(log_file(HostId(2)));
+  const std::string text{std::istreambuf_iterator<char>(log), {}};
+  EXPECT_EQ(text, "for h2\nand job\n");
+}
+
+TEST_F(Processes, AreNotStartedWithoutWhatTheyNeed) {
+  auto options = shell("true");
+  options.input = [](const actors::AgentInvitation&) -> Result<std::string> {
+    return Error(ErrorCode::kOutOfResources, "no key");
+  };
+  LocalProcesses processes(std::move(options));
+  const auto started = processes.start({HostId(2), "h2", "job", ""});
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message(), "no key");
 }
 
 TEST_F(Processes, WriteTheirLogAndTellTheirEnd) {

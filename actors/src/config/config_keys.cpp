@@ -26,7 +26,7 @@ constexpr std::string_view kCollectives[] = {"direct", "ring"};
 constexpr std::string_view kSplits[] = {"default", "equal", "formula", "optimal"};
 constexpr std::string_view kOnLoss[] = {"continue", "stop"};
 constexpr std::string_view kNicSources[] = {"loopback", "interfaces"};
-constexpr std::string_view kSecurities[] = {"local", "none"};
+constexpr std::string_view kSecurities[] = {"auto", "tls", "none"};
 constexpr std::string_view kFamilies[] = {"gpt2", "llama"};
 constexpr std::string_view kHeads[] = {"default", "tied", "untied"};
 
@@ -514,8 +514,11 @@ constexpr Key kKeys[] = {
      [](Draft& d) -> Target { return &d.job.transport.security; },
      {0, 0, kSecurities},
      "",
-     "What keeps strangers out: local, as no connection leaves this machine; or none, for networks "
-     "that you trust (holmes launch --insecure)."},
+     "What keeps strangers out: tls, both ends of every connection prove who they are and all of "
+     "it "
+     "is encrypted; none, for networks that you trust (holmes launch --insecure); auto is tls "
+     "where "
+     "connections leave this machine, and none where they do not."},
 
     {"resilience",
      "heartbeat_ms",

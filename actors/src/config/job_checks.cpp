@@ -127,17 +127,6 @@ Status check_resilience(const Draft& draft) {
                      " ms; one late heartbeat would lose a host");
 }
 
-/// Connections are neither encrypted nor proven yet: only who says so gets them off this machine.
-Status check_security(const Draft& draft) {
-  const auto& transport = draft.job.transport;
-  const bool stays_here = transport.nics == NicSource::kLoopback && is_loopback(transport.listen);
-  if (stays_here || transport.security == Security::kNone) return {};
-  return invalid(draft, {"transport.nics", "transport.listen", "transport.security"},
-                 "connections between hosts are not encrypted yet, and whoever reaches the ports "
-                 "could join the job; on networks that you trust, say so with --insecure or "
-                 "transport.security = \"none\"");
-}
-
 std::string gib(double bytes) {
   constexpr double kBytes = 1024.0 * 1024 * 1024;
   std::array<char, 32> result{};
@@ -209,9 +198,14 @@ Status check_job(Draft& draft) {
   HOLMES_TRY(check_shape(draft));
   HOLMES_TRY(check_learning_rate(draft));
   HOLMES_TRY(check_resilience(draft));
-  HOLMES_TRY(check_security(draft));
   HOLMES_TRY(check_memory(draft));
   return check_plan(draft);
+}
+
+bool uses_tls(const JobConfig& job) {
+  const auto& transport = job.transport;
+  if (transport.security != Security::kAuto) return transport.security == Security::kTls;
+  return transport.nics == NicSource::kInterfaces || !is_loopback(transport.listen);
 }
 
 bool names_tokenizer_file(const JobConfig& job) {

@@ -10,6 +10,7 @@
 #include "exit_codes.hpp"
 #include "failure.hpp"
 #include "holmes/base/units.hpp"
+#include "holmes/transport/tls.hpp"
 
 namespace holmes::launcher {
 namespace {
@@ -42,10 +43,10 @@ Status check(const BenchCommand& command) {
 }
 
 nlohmann::ordered_json head(const BenchCommand& command) {
-  return {{"bench", command.what},         {"transport", command.transport},
-          {"ranks", command.ranks},        {"ranks_as", "processes"},
-          {"bytes", command.bytes},        {"bulk_sockets", command.bulk_sockets},
-          {"busy_poll", command.busy_poll}};
+  return {{"bench", command.what},          {"transport", command.transport},
+          {"ranks", command.ranks},         {"ranks_as", "processes"},
+          {"bytes", command.bytes},         {"bulk_sockets", command.bulk_sockets},
+          {"busy_poll", command.busy_poll}, {"tls", command.tls}};
 }
 
 /// Bytes that cross the bus of each rank, as NCCL's tests count them.
@@ -56,8 +57,19 @@ double bus_bytes(const BenchCommand& command) {
   return command.what == "allreduce" ? 2 * share : share;
 }
 
-Result<nlohmann::ordered_json> run(const BenchCommand& command) {
+Status make_credentials(BenchCommand& command) {
+  if (!command.tls) return {};
+  HOLMES_TRY_ASSIGN(const auto authority, transport::Authority::make(kBenchJob));
+  for (std::uint32_t rank = 0; rank < command.ranks; ++rank) {
+    HOLMES_TRY_ASSIGN(auto credentials, authority.issue(rank_name(rank)));
+    command.credentials.push_back(std::move(credentials));
+  }
+  return {};
+}
+
+Result<nlohmann::ordered_json> run(BenchCommand command) {
   HOLMES_TRY(check(command));
+  HOLMES_TRY(make_credentials(command));
   const bool p2p = command.what == "p2p";
   std::optional<Figures> best;
   std::optional<Figures> raw;

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "console.hpp"
+#include "holmes/base/credentials.hpp"
 #include "holmes/base/result.hpp"
 
 namespace holmes::launcher {
@@ -20,7 +22,9 @@ struct BenchCommand {
   std::uint32_t bulk_sockets = 1;
   double seconds = 2;  ///< For each thing that is measured.
   bool busy_poll = false;
+  bool tls = false;
   bool json = false;
+  std::vector<Credentials> credentials = {};  ///< Of each rank, with `tls`: bench() makes them.
 };
 
 int bench(const BenchCommand& command, Console& console);

@@ -36,14 +36,18 @@ class RankMesh {
  public:
   RankMesh(const BenchCommand& command, std::uint32_t rank)
       : loop(command.busy_poll), rank_(rank), links(command.ranks) {
-    TcpOptions options;
-    options.local_address = "127.0.0.1";
-    options.bulk_sockets = static_cast<std::uint8_t>(command.bulk_sockets);
-    context_ = make_tcp_context(loop, options);
+    options_.local_address = "127.0.0.1";
+    options_.bulk_sockets = static_cast<std::uint8_t>(command.bulk_sockets);
   }
 
   /// Higher ranks dial lower ones.
-  Status connect(RankLine& line) {
+  Status connect(const BenchCommand& command, RankLine& line) {
+    if (command.tls) {
+      HOLMES_TRY_ASSIGN(options_.tls, Tls::make(command.credentials.at(rank_)));
+      for (std::uint32_t rank = 0; rank < command.ranks; ++rank)
+        options_.host_names.push_back(rank_name(rank));
+    }
+    context_ = make_tcp_context(loop, options_);
     const auto accepted = [this](std::shared_ptr<Connection> link) {
       links.at(link->peer().host.index()) = std::move(link);
     };
@@ -87,8 +91,9 @@ class RankMesh {
   BufferPool pool{16 * kGiB};
 
  private:
-  Identity identity() const { return {"bench", HostId(rank_), NicId(0), Epoch(0)}; }
+  Identity identity() const { return {kBenchJob, HostId(rank_), NicId(0), Epoch(0)}; }
 
+  TcpOptions options_;
   std::unique_ptr<Context> context_;
   std::unique_ptr<Listener> listener_;
 };
@@ -176,7 +181,7 @@ Result<Figures> raw_work(const BenchCommand& command, std::uint32_t rank, RankLi
 
 Result<Figures> exchange_work(const BenchCommand& command, std::uint32_t rank, RankLine& line) {
   RankMesh mesh(command, rank);
-  HOLMES_TRY(mesh.connect(line));
+  HOLMES_TRY(mesh.connect(command, line));
   HOLMES_TRY_ASSIGN(const BufferView out, mesh.pool.acquire(command.bytes));
   HOLMES_TRY_ASSIGN(auto in, mesh.pool.acquire(command.bytes));
   auto& link = *mesh.links.at(1 - rank);
@@ -202,7 +207,7 @@ Result<Figures> exchange_work(const BenchCommand& command, std::uint32_t rank, R
 
 Result<Figures> round_trip_work(const BenchCommand& command, std::uint32_t rank, RankLine& line) {
   RankMesh mesh(command, rank);
-  HOLMES_TRY(mesh.connect(line));
+  HOLMES_TRY(mesh.connect(command, line));
   auto& link = *mesh.links.at(1 - rank);
   const BufferView message = Buffer::allocate(64);
   Repeater::Done answered;
@@ -223,7 +228,7 @@ Result<Figures> round_trip_work(const BenchCommand& command, std::uint32_t rank,
 
 Result<Figures> collective_work(const BenchCommand& command, std::uint32_t rank, RankLine& line) {
   RankMesh mesh(command, rank);
-  HOLMES_TRY(mesh.connect(line));
+  HOLMES_TRY(mesh.connect(command, line));
   const auto group = make_group(mesh.loop, mesh.pool, rank, mesh.links, {});
   auto algorithm = Algorithm::kAuto;
   for (const auto each : {Algorithm::kRing, Algorithm::kDirect, Algorithm::kDoubling})

@@ -9,6 +9,10 @@ namespace holmes::launcher {
 
 /// Times that a body calls RankLine::all_gather.
 constexpr int kGathers = 3;
+constexpr const char* kBenchJob = "bench";
+inline std::string rank_name(std::uint32_t rank) {
+  return "rank" + std::to_string(rank);
+}
 
 /// One plain socket between two ranks, both ways at once.
 Result<Figures> raw_work(const BenchCommand& command, std::uint32_t rank, RankLine& line);

@@ -36,16 +36,17 @@ Result<Certificate> certificate_of(const std::string& pem, const std::string& wh
   return certificate;
 }
 
-Status show(SSL_CTX& context, const Credentials& credentials) {
+Result<CertifiedName> show(SSL_CTX& context, const Credentials& credentials) {
   HOLMES_TRY_ASSIGN(const auto certificate, certificate_of(credentials.certificate, "this end"));
   const auto bio = bio_of(credentials.key);
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr));
   if (!key) return invalid("the key cannot be read");
-  if (!name_of(*certificate)) return invalid("the certificate names no host of a job");
+  auto name = name_of(*certificate);
+  if (!name) return invalid("the certificate names no host of a job");
   if (SSL_CTX_use_certificate(&context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(&context, key.get()) != 1)
     return invalid("key and certificate do not belong together");
-  return {};
+  return *std::move(name);
 }
 
 Status believe(SSL_CTX& context, const Credentials& credentials) {
@@ -75,6 +76,10 @@ bool restrict(SSL_CTX& context) {
 Tls::Tls(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Tls::~Tls() = default;
 
+const CertifiedName& Tls::name() const {
+  return state_->name;
+}
+
 Result<std::shared_ptr<const Tls>> Tls::make(const Credentials& credentials) {
   auto state = std::make_unique<State>();
   state->sockets = tls::make_socket_method();
@@ -82,7 +87,7 @@ Result<std::shared_ptr<const Tls>> Tls::make(const Credentials& credentials) {
   if (!state->sockets || !state->context || !tls::restrict(*state->context))
     return Error(ErrorCode::kUnavailable,
                  "this machine's OpenSSL cannot do TLS 1.3: " + tls::last_error());
-  HOLMES_TRY(tls::show(*state->context, credentials));
+  HOLMES_TRY_ASSIGN(state->name, tls::show(*state->context, credentials));
   HOLMES_TRY(tls::believe(*state->context, credentials));
   return std::make_shared<const Tls>(std::move(state));
 }

@@ -10,6 +10,7 @@ namespace holmes::transport {
 struct Tls::State {
   tls::BioMethod sockets;  ///< How OpenSSL reads and writes a socket: session.cpp.
   tls::SslContext context;
+  CertifiedName name;
 };
 
 namespace tls {

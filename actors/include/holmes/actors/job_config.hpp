@@ -27,8 +27,9 @@ enum class NicSource : std::uint8_t {
 };
 /// What keeps strangers out of a job's connections.
 enum class Security : std::uint8_t {
-  kLocal,  ///< They never leave this machine.
-  kNone,   ///< Nothing: whoever reaches the ports may join, and read what goes by.
+  kAuto,  ///< TLS where they leave this machine, nothing where they stay on it.
+  kTls,   ///< Mutual TLS: see SessionOptions::credentials.
+  kNone,  ///< Nothing: whoever reaches the ports may join, and read what goes by.
 };
 
 struct JobConfig {
@@ -66,7 +67,7 @@ struct JobConfig {
     std::string listen = "127.0.0.1";  ///< Address of the coordinator.
     std::uint32_t port = 0;            ///< Of the coordinator; 0: any free one.
     std::uint32_t nic_port = 0;        ///< NIC n of a host listens at nic_port + n; 0: any.
-    Security security = Security::kLocal;
+    Security security = Security::kAuto;
   } transport;
   struct Resilience {
     std::uint32_t heartbeat_ms = 200;
@@ -122,6 +123,9 @@ std::string to_toml(const JobConfig& job);
 std::string to_toml(const partition::Cluster& cluster);
 /// A job from both texts as to_toml() wrote them, checked again.
 Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view cluster);
+
+/// Whether the job's connections are under TLS.
+bool uses_tls(const JobConfig& job);
 
 /// What the planner needs to know of the job's model.
 partition::ModelCost model_cost(const JobConfig& job);

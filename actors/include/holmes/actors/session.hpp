@@ -16,6 +16,7 @@
 #include "holmes/actors/events.hpp"
 #include "holmes/actors/health.hpp"
 #include "holmes/actors/job_config.hpp"
+#include "holmes/base/credentials.hpp"
 #include "holmes/base/log.hpp"
 
 namespace holmes::actors {
@@ -48,8 +49,12 @@ struct SessionOptions {
   bool resume = false;
   /// Null: others start the agents. Must outlive the session.
   AgentStarter* starter = nullptr;
-  /// Who says it belongs to this job; empty: a random name is made. At most 200 bytes.
+  /// Who says it belongs to this job; empty: that of the credentials, or a random name. At most 200
+  /// bytes.
   std::string job_name = {};
+  /// Of the coordinator, for jobs whose connections are under TLS (uses_tls()); the transport's
+  /// Authority makes them. kInvalidArgument without them.
+  Credentials credentials = {};
   /// Every host must have joined by then.
   Duration join_deadline = std::chrono::seconds(30);
   /// Called once, when every check has passed and before the first agent is started: the place to
@@ -91,11 +96,13 @@ struct AgentOptions {
   AgentInvitation invitation;
   Logger log;
   Duration patience = {};  ///< How long nobody may listen at the coordinator's address.
+  /// Of the host; empty: the coordinator does not ask for any.
+  Credentials credentials = {};
   /// Called once, on the agent's thread, when its part has ended and before wait() returns. It must
   /// not destroy the agent. May be empty.
   std::function<void(int exit_code, const std::string& why)> on_end = {};
 };
-/// Runs a host agent in this process.
-std::unique_ptr<Agent> start_agent(AgentOptions options);
+/// Runs a host agent in this process. kInvalidArgument: credentials that are none, or another's.
+Result<std::unique_ptr<Agent>> start_agent(AgentOptions options);
 
 }  // namespace holmes::actors

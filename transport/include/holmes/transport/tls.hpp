@@ -35,6 +35,8 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
+  /// Whom its own certificate is for.
+  const CertifiedName& name() const;
   const State& state() const { return *state_; }
 
  private:
