@@ -64,6 +64,7 @@ class Session {
   std::vector<std::byte> out_;       // of records, not taken by the socket
   std::size_t owed_ = 0;             // bytes of the caller's that are in out_
   std::vector<std::byte> gathered_;  // small pieces that go in one record
+  bool more_ = false;                // another record will be written at once
   int socket_error_ = 0;
   bool starved_ = false;       // the last read found no whole record
   std::error_code failed_;     // for the next read
