@@ -35,7 +35,7 @@ class SocketEnvironment final : public HostEnvironment {
     if (job.transport.nics == NicSource::kInterfaces) return open_interface(job, host, nic);
     const std::string address = loopback_address(host, nic);
     const transport::Endpoint at{with_port(address, 0)};
-    HOLMES_TRY_ASSIGN(auto context, open_for(job, address));
+    HOLMES_TRY_ASSIGN(auto context, open_for(job, about, address));
     if (!job.transport.emulate) return OpenNic{std::move(context), at};
     return OpenNic{transport::make_shaped_context(
                        std::move(context), {about.gbit_s, from_seconds(about.latency_us * 1e-6)}),
@@ -69,10 +69,12 @@ class SocketEnvironment final : public HostEnvironment {
     return transport::make_tcp_context(loop_, std::move(options));
   }
   /// A NIC's.
-  Result<std::unique_ptr<transport::Context>> open_for(const JobConfig& job, std::string address) {
+  Result<std::unique_ptr<transport::Context>> open_for(const JobConfig& job,
+                                                       const partition::Nic& nic,
+                                                       std::string address) {
     transport::TcpOptions options;
     options.local_address = std::move(address);
-    if (!uses_tls(job)) return open(std::move(options), nullptr);
+    if (!uses_tls(job, nic)) return open(std::move(options), nullptr);
     if (tls_ == nullptr)
       return Error(ErrorCode::kInvalidArgument,
                    "the job's connections are under TLS, but this agent has no credentials");
@@ -87,7 +89,7 @@ class SocketEnvironment final : public HostEnvironment {
                       interface_address(about, wanted, find_machine_nics));
     const std::uint32_t first = job.transport.nic_port;
     const std::uint32_t port = first == 0 ? 0 : first + nic.value();
-    HOLMES_TRY_ASSIGN(auto context, open_for(job, address));
+    HOLMES_TRY_ASSIGN(auto context, open_for(job, wanted, address));
     return OpenNic{std::move(context), {with_port(address, port)}};
   }
   Status need_text(const JobConfig& job) {

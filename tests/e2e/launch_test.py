@@ -301,6 +301,26 @@ class Secrecy(OnOtherMachines):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same_result(job, self.reference(10))
 
+    def test_plain_on_trusted_fabrics_only(self):
+        job = e2e.Job(self.folder, steps=100000)
+        cluster = job.folder / "cluster-2x2.toml"
+        text = cluster.read_text()
+        cluster.write_text(text.replace('kind = "infiniband"', 'kind = "infiniband"\ntrusted = true'))
+        self.assertNotEqual(cluster.read_text(), text)
+        process = self.start(job, "--set", "transport.plain_on_trusted=true")
+        self.assertTrue(job.wait_for_steps(process, 5), "no step was made")
+        for host in ["head", *self.site.hosts]:
+            for place in self.site.listeners(host):
+                if not place.endswith(":22"):
+                    answer = self.site.ask(host, place, b"hello, who is there and what is it?")
+                    is_plain = place.startswith(("10.77.1.", "10.77.2."))
+                    reason = b"no frame" if is_plain else b"connections are encrypted"
+                    self.assertIn(reason, answer, place)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=e2e.DEADLINE_S)
+        self.assertEqual(process.returncode, 3, errors)
+        self.assertEqual(job.losses(), self.reference(len(job.losses())).losses())
+
     def test_tls_where_the_user_says_so(self):
         job = e2e.Job(self.folder, steps=10)
         done = self.launch(job, "--via", "local", "--set", "transport.security=tls")

@@ -27,8 +27,8 @@ Identity who(std::uint32_t host) {
 }
 
 const Authority& authority() {
-  static const Authority made = Authority::make("job-1").value();
-  return made;
+  static const Authority kMade = Authority::make("job-1").value();
+  return kMade;
 }
 
 class TlsHostile : public testing::Test {

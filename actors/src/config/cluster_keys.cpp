@@ -25,7 +25,9 @@ constexpr ClusterKey kKeys[] = {
     {"fabric", "latency_us", kLatency, "", "One way."},
     {"fabric", "trunk_gbit_s", kGbit, "none: they share nothing",
      "What all transfers on it between different clusters share, each way."},
-    {"fabric", "trusted", "true or false", "false", "Plain RDMA and NCCL traffic may run on it."},
+    {"fabric", "trusted", "true or false", "false",
+     "Plain traffic may run on it: RDMA and NCCL, and TCP where transport.plain_on_trusted is "
+     "set."},
 
     {"cluster", "name", kName, "", "What hosts call it."},
 

@@ -519,6 +519,13 @@ constexpr Key kKeys[] = {
      "is encrypted; none, for networks that you trust (holmes launch --insecure); auto is tls "
      "where "
      "connections leave this machine, and none where they do not."},
+    {"transport",
+     "plain_on_trusted",
+     [](Draft& d) -> Target { return &d.job.transport.plain_on_trusted; },
+     {},
+     "",
+     "Connections of NICs on fabrics that the cluster file marks trusted are plain, and prove "
+     "nothing; the coordinator's stay under TLS."},
 
     {"resilience",
      "heartbeat_ms",

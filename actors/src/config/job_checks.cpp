@@ -208,6 +208,11 @@ bool uses_tls(const JobConfig& job) {
   return transport.nics == NicSource::kInterfaces || !is_loopback(transport.listen);
 }
 
+bool uses_tls(const JobConfig& job, const partition::Nic& nic) {
+  const bool trusted = job.cluster.fabrics.at(nic.fabric.index()).trusted;
+  return uses_tls(job) && !(job.transport.plain_on_trusted && trusted);
+}
+
 bool names_tokenizer_file(const JobConfig& job) {
   const auto& name = job.data.tokenizer;
   return name != "bytes" && name != model::kNoTokenizer;

@@ -68,6 +68,7 @@ struct JobConfig {
     std::uint32_t port = 0;            ///< Of the coordinator; 0: any free one.
     std::uint32_t nic_port = 0;        ///< NIC n of a host listens at nic_port + n; 0: any.
     Security security = Security::kAuto;
+    bool plain_on_trusted = false;  ///< NICs on fabrics that are marked trusted do without.
   } transport;
   struct Resilience {
     std::uint32_t heartbeat_ms = 200;
@@ -124,8 +125,9 @@ std::string to_toml(const partition::Cluster& cluster);
 /// A job from both texts as to_toml() wrote them, checked again.
 Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view cluster);
 
-/// Whether the job's connections are under TLS.
+/// Whether the job's connections are under TLS; all of them, but those of NICs for which it is false.
 bool uses_tls(const JobConfig& job);
+bool uses_tls(const JobConfig& job, const partition::Nic& nic);
 
 /// What the planner needs to know of the job's model.
 partition::ModelCost model_cost(const JobConfig& job);
