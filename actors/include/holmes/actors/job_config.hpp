@@ -125,7 +125,7 @@ std::string to_toml(const partition::Cluster& cluster);
 /// A job from both texts as to_toml() wrote them, checked again.
 Result<JobConfig> parse_resolved_job(std::string_view job, std::string_view cluster);
 
-/// Whether the job's connections are under TLS; all of them, but those of NICs for which it is false.
+/// Whether the job's connections are under TLS; all but those of NICs for which it is false.
 bool uses_tls(const JobConfig& job);
 bool uses_tls(const JobConfig& job, const partition::Nic& nic);
 
