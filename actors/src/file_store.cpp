@@ -72,6 +72,14 @@ Result<std::unique_ptr<model::Tokenizer>> open_tokenizer(const JobConfig& job) {
   return model::make_tokenizer(job.data.tokenizer);
 }
 
+/// What results have the same bits on: the hosts' own processors, or GPUs.
+std::string arithmetic_of(const JobConfig& job) {
+  for (const auto& host : job.cluster.hosts)
+    for (const auto& device : host.devices)
+      if (device.kind == kCudaDevice) return std::string(kCudaDevice);
+  return model::instruction_set();
+}
+
 model::JobConstants constants_of(const JobConfig& job, std::string data_hash,
                                  const model::Tokenizer* tokenizer) {
   auto leaves = job.train.shape.reduction_leaves;
@@ -85,7 +93,7 @@ model::JobConstants constants_of(const JobConfig& job, std::string data_hash,
           std::string(tokenizer != nullptr ? tokenizer->name() : model::kNoTokenizer),
           job.data.validation,
           std::move(data_hash),
-          model::instruction_set()};
+          arithmetic_of(job)};
 }
 
 }  // namespace

@@ -162,24 +162,56 @@ Status HostAgent::open(const Welcome& welcome) {
                      "every host, and leave it alone while a job trains on it");
   HOLMES_TRY_ASSIGN(store_, environment_.open_store(job_));
   disk_ = environment_.open_disk();
-  double memory_gib = 0;
-  std::uint32_t device = 0;
-  for (const auto& host : cluster_->hosts)
-    for (const auto& item : host.devices) {
-      if (&host == &cluster_->hosts[host_.index()]) {
-        devices_.push_back({DeviceId(device),
-                            environment_.open_device(item),
-                            environment_.make_engine(),
-                            nullptr,
-                            nullptr,
-                            {}});
-        memory_gib += item.memory_gib;
-      }
-      ++device;
-    }
-  pool_ = std::make_unique<BufferPool>(
-      static_cast<std::size_t>(memory_gib * static_cast<double>(kGiB)));
+  HOLMES_TRY(open_devices());
   return open_nics();
+}
+
+/// Those with memory of their own have a pool of it; the others share one.
+Status HostAgent::open_devices() {
+  const auto& host = cluster_->hosts[host_.index()];
+  std::uint32_t number = 0;  // of the host's first device in the cluster
+  for (std::uint32_t i = 0; i < host_.index(); ++i)
+    number += static_cast<std::uint32_t>(cluster_->hosts[i].devices.size());
+  std::uint32_t gpus = 0;
+  double shared_gib = 0;
+  const auto bytes = [](double gib) {
+    return static_cast<std::size_t>(gib * static_cast<double>(kGiB));
+  };
+  for (const auto& item : host.devices) {
+    auto engine = environment_.make_engine(item, item.is_gpu() ? gpus++ : 0);
+    if (!engine) return engine.error().in("host " + host.name);
+    HOLMES_TRY((*engine)->supports(job_.model));
+    std::shared_ptr<BufferPool> pool;
+    if (auto memory = (*engine)->memory())
+      pool = std::make_shared<BufferPool>(bytes(item.memory_gib), std::move(memory));
+    else
+      shared_gib += item.memory_gib;
+    devices_.push_back({DeviceId(number++),
+                        environment_.open_device(item),
+                        *std::move(engine),
+                        std::move(pool),
+                        nullptr,
+                        nullptr,
+                        {}});
+  }
+  pool_ = std::make_shared<BufferPool>(bytes(shared_gib));
+  for (auto& device : devices_)
+    if (device.pool == nullptr) device.pool = pool_;
+  return {};
+}
+
+BufferPool::Stats HostAgent::memory() const {
+  BufferPool::Stats sum;
+  std::set<const BufferPool*> counted;
+  for (const auto& device : devices_) {
+    if (!device.pool || !counted.insert(device.pool.get()).second) continue;
+    const auto stats = device.pool->stats();
+    sum.bytes_held += stats.bytes_held;
+    sum.bytes_lent += stats.bytes_lent;
+    sum.buffers_lent += stats.buffers_lent;
+    sum.allocation_count += stats.allocation_count;
+  }
+  return sum;
 }
 
 Status HostAgent::open_nics() {

@@ -52,7 +52,7 @@ class HostAgent final : public ExecutorActor {
   /// dials again, for `patience`.
   void join(const transport::Endpoint& coordinator, Duration patience = {});
   /// Of its tensors; zeros before it has joined.
-  BufferPool::Stats memory() const { return pool_ ? pool_->stats() : BufferPool::Stats{}; }
+  BufferPool::Stats memory() const;
 
  protected:
   caf::behavior make_behavior() override;
@@ -63,6 +63,7 @@ class HostAgent final : public ExecutorActor {
     DeviceId id;
     std::unique_ptr<ComputeQueue> queue;
     std::unique_ptr<model::Engine> engine;
+    std::shared_ptr<BufferPool> pool;  ///< The host's, or in the device's own memory.
     std::unique_ptr<Replica> replica;
     std::unique_ptr<Stage> stage;
     std::vector<std::shared_ptr<MemberState>> left = {};  ///< By members of earlier generations.
@@ -80,6 +81,7 @@ class HostAgent final : public ExecutorActor {
   void on(const AgentStop& stop);
   void on(const TryLink& link);
   Status open(const Welcome& welcome);
+  Status open_devices();
   Status open_nics();
   Status open_nic(NicId nic);
 
@@ -134,7 +136,7 @@ class HostAgent final : public ExecutorActor {
   partition::Cluster whole_cluster_;                   // as the welcome had it
   std::shared_ptr<const partition::Cluster> cluster_;  // without the NICs that are not to be used
   std::shared_ptr<const std::vector<LayerTable>> table_;
-  std::unique_ptr<BufferPool> pool_;
+  std::shared_ptr<BufferPool> pool_;  // of devices without memory of their own
   std::unique_ptr<BatchSource> batches_;
   std::unique_ptr<StateStore> store_;
   std::unique_ptr<ComputeQueue> disk_;

@@ -75,9 +75,8 @@ void HostAgent::settle_and_build() {
       ++settling_;
       device.queue->submit(
           ComputePriority::kUpdate, kSettle,
-          [state, rule = update_rule(job_), norm = *order.settle_norm, table = table_] {
-            settle(*state, rule, norm, *table);
-          },
+          [state, rule = update_rule(job_), norm = *order.settle_norm, table = table_,
+           engine = device.engine.get()] { settle(*engine, *state, rule, norm, *table); },
           executor(), guarded([this, generation = generation_] {
             --settling_;
             if (generation != generation_) return report_when_quiet();
@@ -131,18 +130,19 @@ Status HostAgent::build_members(const Prepare& prepare) {
 
 /// All of it before the first step: no step asks the system for memory.
 Status HostAgent::reserve_memory() {
-  BufferDemand demand;
+  std::map<BufferPool*, BufferDemand> demands;
   for (const auto& device : devices_) {
     if (!device.replica) continue;
-    demand.add(device.replica->demand(*routes_));
-    demand.add(device.stage->demand(*routes_));
+    demands[device.pool.get()].add(device.replica->demand(*routes_));
+    demands[device.pool.get()].add(device.stage->demand(*routes_));
   }
-  const auto reserved = pool_->reserve(demand);
-  if (reserved) return {};
-  return reserved.error().in(
-      "the devices of this host have too little memory for their layers; "
-      "raise memory_gib of its devices in the cluster file if they have "
-      "more, use more stages, or set train.micro_batch lower");
+  for (const auto& [pool, demand] : demands)
+    if (const auto reserved = pool->reserve(demand); !reserved)
+      return reserved.error().in(
+          "the devices of this host have too little memory for their layers; "
+          "raise memory_gib of its devices in the cluster file if they have "
+          "more, use more stages, or set train.micro_batch lower");
+  return {};
 }
 
 void HostAgent::build_replica(Device& device, StageIndex stage,
@@ -172,7 +172,7 @@ void HostAgent::build_replica(Device& device, StageIndex stage,
   device.replica = std::make_unique<Replica>(
       system_, environment_.member_executor(),
       log().named("replica " + std::to_string(device.id.value())), std::move(spec),
-      ReplicaResources{*device.queue, *disk_, *pool_, *store_, handle()});
+      ReplicaResources{*device.queue, *device.engine, *disk_, *device.pool, *store_, handle()});
   device.replica->start();
 }
 
@@ -194,8 +194,8 @@ void HostAgent::build_stage(Device& device, StageIndex stage, const partition::P
       system_, environment_.member_executor(),
       log().named("stage " + std::to_string(device.id.value())), spec,
       model::make_layers(job_.model, range, shape, *device.engine),
-      StageResources{*device.queue, *pool_, *batches_, device.replica->handle(), handle(),
-                     environment_.pass_observer()});
+      StageResources{*device.queue, *device.engine, *device.pool, *batches_,
+                     device.replica->handle(), handle(), environment_.pass_observer()});
   device.stage->start();
 }
 

@@ -226,9 +226,16 @@ void Replica::run(ComputeQueue& queue, ComputePriority priority, std::size_t byt
                   std::function<void()> work, std::function<void()> done) {
   ++jobs_;
   const auto modelled = from_seconds(static_cast<double>(bytes) / kMemoryBytesPerS);
-  queue.submit(priority, modelled, std::move(work), executor(),
-               guarded([this, done = std::move(done)] {
+  auto engine = std::make_shared<Status>();
+  const bool computes = &queue == &resources_.compute;
+  auto then_look = [work = std::move(work), engine, computes, &from = resources_.engine] {
+    work();
+    if (computes) *engine = from.status();
+  };
+  queue.submit(priority, modelled, std::move(then_look), executor(),
+               guarded([this, engine, done = std::move(done)] {
                  --jobs_;
+                 if (!stopped_ && !*engine) fail("computing", engine->error());
                  if (!stopped_) return done();
                  if (quiet_to_ && jobs_ == 0) reply_quiet();
                }));

@@ -63,6 +63,7 @@ struct ReplicaSpec {
 
 struct ReplicaResources {
   ComputeQueue& compute;
+  model::Engine& engine;  ///< Used on `compute` alone.
   ComputeQueue& disk;
   BufferPool& pool;
   StateStore& store;

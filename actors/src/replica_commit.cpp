@@ -164,7 +164,7 @@ void Replica::update(std::uint32_t slot, const Commit& commit) {
   run(
       resources_.compute, ComputePriority::kUpdate, 7 * bucket.applying.size(),
       [this, &bucket, owned, arrays, range, copy, step = commit.step, norm = commit.gradient_norm] {
-        apply_update(spec_.rule, step, norm, *bucket.table, owned, arrays);
+        apply_update(resources_.engine, spec_.rule, step, norm, *bucket.table, owned, arrays);
         if (*copy)
           std::memcpy(copy->mutable_bytes().data(), arrays.parameters.data() + range.begin,
                       copy->size());

@@ -15,8 +15,8 @@ using partition::TreeNode;
 /// Adds partial sums in tree order. `partials` holds nodes whose leaves together are all leaves.
 class TreeFold {
  public:
-  TreeFold(const std::map<TreeNode, BufferView>& partials, BufferPool& pool)
-      : partials_(partials), pool_(pool) {}
+  TreeFold(const std::map<TreeNode, BufferView>& partials, BufferPool& pool, model::Engine& engine)
+      : partials_(partials), pool_(pool), engine_(engine) {}
 
   Result<Buffer> sum(TreeNode node) {
     if (const auto at = partials_.find(node); at != partials_.end()) return copy(at->second);
@@ -37,14 +37,15 @@ class TreeFold {
     std::memcpy(buffer.mutable_bytes().data(), view.bytes().data(), view.size());
     return buffer;
   }
-  static void add(Buffer& to, const BufferView& from) {
+  void add(Buffer& to, const BufferView& from) {
     const auto bytes = from.bytes();
-    model::add(to.mutable_as<float>(),
-               {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
+    engine_.add(to.mutable_as<float>(),
+                {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
   }
 
   const std::map<TreeNode, BufferView>& partials_;
   BufferPool& pool_;
+  model::Engine& engine_;
 };
 
 BufferView elements(const Buffer& buffer, const ElementRange& range) {
@@ -80,7 +81,7 @@ void Replica::insert_node(std::uint32_t slot, TreeNode node, Buffer sum) {
   const auto from = right->as<float>();
   run(
       resources_.compute, ComputePriority::kSum, 3 * left->size(),
-      [into, from] { model::add(into, from); },
+      [into, from, &engine = resources_.engine] { engine.add(into, from); },
       [this, slot, node, left, right] {
         *right = {};
         --buckets_[slot].gradients_held;
@@ -151,8 +152,8 @@ void Replica::fold_when_complete(std::uint32_t slot) {
   run(
       resources_.compute, ComputePriority::kSum,
       2 * node_count_ * bucket.shard.size() * sizeof(float),
-      [partials, sum, &pool = resources_.pool] {
-        *sum = TreeFold(*partials, pool).sum(1);
+      [partials, sum, &pool = resources_.pool, &engine = resources_.engine] {
+        *sum = TreeFold(*partials, pool, engine).sum(1);
         partials->clear();
       },
       [this, slot, sum] {
@@ -203,16 +204,19 @@ void Replica::finish_when_complete(std::uint32_t slot) {
   const auto values = bucket.reduced.as<float>();
   run(
       resources_.compute, ComputePriority::kSum, bucket.reduced.size(),
-      [&bucket, additions = std::move(additions), owned, squares, gradients, values] {
+      [&bucket, &engine = resources_.engine, additions = std::move(additions), owned, squares,
+       gradients, values] {
         for (const auto& [range, view] : additions)
-          model::add(gradients.subspan(range.begin, range.size()),
+          engine.add(gradients.subspan(range.begin, range.size()),
                      {reinterpret_cast<const float*>(view.bytes().data()), range.size()});
+        std::vector<model::Chunk> chunks;
         for (auto c = owned.begin; c < owned.end; ++c) {
-          const auto& chunk = bucket.table->chunks[c];
-          if (chunk.tied_copy) continue;
-          squares->push_back(model::sum_of_squares(
-              values.subspan(chunk.offset - bucket.shard.begin, chunk.count)));
+          chunks.push_back(bucket.table->chunks[c]);
+          chunks.back().offset -= bucket.shard.begin;
+          if (chunks.back().tied_copy) chunks.pop_back();
         }
+        squares->resize(chunks.size());
+        engine.sums_of_squares(values, chunks, *squares);
       },
       [this, slot, squares] {
         buckets_[slot].squares = std::move(*squares);

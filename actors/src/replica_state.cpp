@@ -69,7 +69,7 @@ void Replica::update_kept(Kept& kept, const Commit& commit) {
   run(
       resources_.compute, ComputePriority::kUpdate, 7 * gradient.size(),
       [this, &kept, arrays, step = commit.step, norm = commit.gradient_norm] {
-        apply_update(spec_.rule, step, norm, *kept.table, kept.chunks, arrays);
+        apply_update(resources_.engine, spec_.rule, step, norm, *kept.table, kept.chunks, arrays);
       },
       [this, &kept, last = commit.stop] {
         kept.gradient = {};

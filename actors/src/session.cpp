@@ -193,15 +193,16 @@ class CoordinatorSession final : public Session {
   std::shared_future<Outcome> outcome_;
 };
 
-/// Devices of other kinds may be planned with and simulated.
+/// Devices of other kinds may be planned with and simulated. Whether a GPU is there shows on its
+/// host.
 Status check_devices(const partition::Cluster& cluster) {
   for (const auto& host : cluster.hosts)
     for (const auto& device : host.devices)
-      if (device.kind != "cpu" && !device.is_paced())
+      if (device.kind != "cpu" && device.kind != kCudaDevice && !device.is_paced())
         return Error(ErrorCode::kInvalidArgument,
                      "host " + host.name + " has a device of kind \"" + device.kind +
-                         "\", which can be planned with, but not trained on yet; only \"cpu\" "
-                         "and \"paced\" can");
+                         "\", which can be planned with, but not trained on; \"cpu\", \"cuda\" and "
+                         "\"paced\" can");
   return {};
 }
 

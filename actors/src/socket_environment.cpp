@@ -3,6 +3,7 @@
 #include "addresses.hpp"
 #include "file_store.hpp"
 #include "holmes/base/address.hpp"
+#include "holmes/model/cuda.hpp"
 #include "holmes/transport/shaped.hpp"
 #include "text_batches.hpp"
 
@@ -49,7 +50,11 @@ class SocketEnvironment final : public HostEnvironment {
   std::unique_ptr<ComputeQueue> open_disk() override {
     return std::make_unique<ThreadComputeQueue>(clock_, false);
   }
-  std::unique_ptr<model::Engine> make_engine() override { return model::make_cpu_engine(); }
+  Result<std::unique_ptr<model::Engine>> make_engine(const partition::Device& device,
+                                                     std::uint32_t gpu) override {
+    if (device.kind == kCudaDevice) return model::make_cuda_engine({.device = gpu});
+    return model::make_cpu_engine();
+  }
 
   Result<std::unique_ptr<BatchSource>> open_batches(const JobConfig& job) override {
     HOLMES_TRY(need_text(job));

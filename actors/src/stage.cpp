@@ -1,7 +1,6 @@
 #include "stage.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 namespace holmes::actors {
@@ -30,6 +29,7 @@ struct Stage::Job {
   float loss = 0;
   std::function<Status()> read_tokens;  // empty: another layer reads them
   Status tokens;                        // what reading them came to
+  Status engine;                        // whether the device computed
 };
 
 Stage::Stage(caf::actor_system& system, Executor& executor, Logger log, StageSpec spec,
@@ -317,8 +317,8 @@ void Stage::run_backward() {
   const auto per_leaf =
       routes_->plan().job.micro_batch_count() / routes_->plan().job.reduction_leaves;
   const bool clear = micro_batch.value() % per_leaf == 0;
-  submit(job, 2 * layer.forward_flops(), [&layer, args, clear] {
-    if (clear) std::memset(args.gradients.data(), 0, args.gradients.size_bytes());
+  submit(job, 2 * layer.forward_flops(), [&layer, &engine = resources_.engine, args, clear] {
+    if (clear) engine.clear(args.gradients);
     layer.backward(args);
   });
 }
@@ -375,7 +375,11 @@ void Stage::submit(std::shared_ptr<Job> job, double flops, std::function<void()>
   computing_ = true;
   const bool backward = program_[position_].kind == PassKind::kBackward;
   const double modelled_s = flops / spec_.flops_per_s;
-  resources_.compute.submit(ComputePriority::kPass, from_seconds(modelled_s), std::move(work),
+  auto then_look = [work = std::move(work), job, &engine = resources_.engine] {
+    work();
+    job->engine = engine.status();
+  };
+  resources_.compute.submit(ComputePriority::kPass, from_seconds(modelled_s), std::move(then_look),
                             executor(),
                             guarded([this, job, backward, modelled_s, begun = clock().now()] {
                               computing_ = false;
@@ -385,6 +389,7 @@ void Stage::submit(std::shared_ptr<Job> job, double flops, std::function<void()>
                                 if (quiet_to_) reply_quiet();
                                 return;
                               }
+                              if (!job->engine) return fail("computing", job->engine.error());
                               backward ? backward_done(*job) : forward_done(*job);
                               advance();
                             }));

@@ -42,6 +42,7 @@ using PassObserver = std::function<void(StageIndex, Step, const ProgramPass&)>;
 /// What a Stage uses and does not own.
 struct StageResources {
   ComputeQueue& compute;
+  model::Engine& engine;  ///< Of the layers; used on `compute` alone.
   BufferPool& pool;
   const BatchSource& batches;
   caf::actor replica;

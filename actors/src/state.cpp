@@ -4,25 +4,34 @@
 
 namespace holmes::actors {
 
-void apply_update(const UpdateRule& rule, Step step, double gradient_norm, const LayerTable& table,
-                  ChunkRange chunks, const UpdateArrays& arrays) {
+void apply_update(model::Engine& engine, const UpdateRule& rule, Step step, double gradient_norm,
+                  const LayerTable& table, ChunkRange chunks, const UpdateArrays& arrays) {
   const float rate = model::learning_rate(rule.learning_rate, step.value());
   const float scale = model::clip_factor(gradient_norm, rule.clip_norm);
-  for (auto c = chunks.begin; c < chunks.end; ++c) {
-    const auto& chunk = table.chunks[c];
-    if (chunk.tied_copy) continue;
-    const auto part = [&chunk](auto values, std::size_t begin) {
-      return values.subspan(chunk.offset - begin, chunk.count);
+  for (auto c = chunks.begin; c < chunks.end;) {
+    // As many as make one run of one kind: a GPU would rather begin few updates than many.
+    const auto& first = table.chunks[c];
+    std::size_t count = 0;
+    for (; c < chunks.end; ++c) {
+      const auto& chunk = table.chunks[c];
+      if (chunk.offset != first.offset + count || chunk.decay != first.decay ||
+          chunk.tied_copy != first.tied_copy)
+        break;
+      count += chunk.count;
+    }
+    if (first.tied_copy) continue;
+    const auto part = [&](auto values, std::size_t begin) {
+      return values.subspan(first.offset - begin, count);
     };
-    model::adamw(rule.optimizer, step.value(), rate, scale, chunk.decay,
-                 part(arrays.parameters, arrays.parameters_begin),
-                 part(arrays.gradient, arrays.gradient_begin),
-                 part(arrays.exp_avg, arrays.moments_begin),
-                 part(arrays.exp_avg_sq, arrays.moments_begin));
+    engine.adamw(
+        rule.optimizer, {step.value(), rate, scale, first.decay},
+        {part(arrays.parameters, arrays.parameters_begin),
+         part(arrays.gradient, arrays.gradient_begin), part(arrays.exp_avg, arrays.moments_begin),
+         part(arrays.exp_avg_sq, arrays.moments_begin)});
   }
 }
 
-void settle(MemberState& state, const UpdateRule& rule, double gradient_norm,
+void settle(model::Engine& engine, MemberState& state, const UpdateRule& rule, double gradient_norm,
             const std::vector<LayerTable>& table) {
   HOLMES_ASSERT(state.reduced, "an update without its gradients");
   for (auto& piece : state.pieces) {
@@ -36,8 +45,8 @@ void settle(MemberState& state, const UpdateRule& rule, double gradient_norm,
     arrays.exp_avg = piece.exp_avg.mutable_as<float>();
     arrays.exp_avg_sq = piece.exp_avg_sq.mutable_as<float>();
     arrays.moments_begin = piece.moments_begin;
-    apply_update(rule, state.updates, gradient_norm, table.at(piece.name.layer), piece.chunks,
-                 arrays);
+    apply_update(engine, rule, state.updates, gradient_norm, table.at(piece.name.layer),
+                 piece.chunks, arrays);
     piece.gradient = {};
   }
   state.updates = Step(state.updates.value() + 1);

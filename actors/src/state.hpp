@@ -39,8 +39,8 @@ struct UpdateArrays {
 };
 /// AdamW on chunks of a layer, in place: the same bits at an owner and at its keeper. The tied copy
 /// is left alone: it follows its owner.
-void apply_update(const UpdateRule& rule, Step step, double gradient_norm, const LayerTable& table,
-                  ChunkRange chunks, const UpdateArrays& arrays);
+void apply_update(model::Engine& engine, const UpdateRule& rule, Step step, double gradient_norm,
+                  const LayerTable& table, ChunkRange chunks, const UpdateArrays& arrays);
 
 struct PieceName {
   std::uint32_t layer = 0;
@@ -80,7 +80,7 @@ struct MemberState {
 };
 /// Applies the update whose gradients are here, and which is committed. No handle to the pieces'
 /// memory is elsewhere.
-void settle(MemberState& state, const UpdateRule& rule, double gradient_norm,
+void settle(model::Engine& engine, MemberState& state, const UpdateRule& rule, double gradient_norm,
             const std::vector<LayerTable>& table);
 
 /// The same without the memory: what the coordinator is told.

@@ -14,26 +14,33 @@ namespace holmes {
 namespace detail {
 
 struct PoolState {
-  explicit PoolState(std::size_t max) : bytes_max(max) {}
+  PoolState(std::size_t max, std::shared_ptr<BufferMemory> source)
+      : bytes_max(max), memory(std::move(source)) {}
   ~PoolState();
+  Result<BufferBlock*> new_block(std::size_t capacity) const;
   /// Gives the system what is free beyond `wanted` blocks. The mutex is held.
   void drop_free(const std::map<std::size_t, std::size_t>& wanted);
 
   const std::size_t bytes_max;
+  const std::shared_ptr<BufferMemory> memory;  // null: the system's
   std::mutex mutex;
   std::map<std::size_t, std::vector<BufferBlock*>> free_by_capacity;  // guarded by mutex
   BufferPool::Stats stats;                                            // guarded by mutex
   bool closed = false;  // guarded by mutex; set when the pool is gone: blocks are freed, not kept
 };
 
-/// The header of a block; the payload follows it, aligned.
+/// The header of a block; the payload follows it, aligned, or lies in memory of its own.
 struct alignas(Buffer::kAlignment) BufferBlock {
   std::atomic<std::uint32_t> handle_count{1};
   std::size_t size = 0;
   std::size_t capacity = 0;
   std::shared_ptr<PoolState> pool;  // set while lent out by a pool
+  std::byte* elsewhere = nullptr;   // the payload, if it does not follow
+  BufferMemory* memory = nullptr;   // of that; the pool's state keeps it
 
-  std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+  std::byte* payload() {
+    return elsewhere != nullptr ? elsewhere : reinterpret_cast<std::byte*>(this + 1);
+  }
 };
 
 namespace {
@@ -48,6 +55,7 @@ BufferBlock* new_block(std::size_t capacity) {
 }
 
 void delete_block(BufferBlock* block) {
+  if (block->memory != nullptr) block->memory->release(block->elsewhere);
   block->~BufferBlock();
   ::operator delete (block, std::align_val_t{Buffer::kAlignment});
 }
@@ -77,6 +85,23 @@ std::size_t capacity_for(std::size_t bytes) {
 }
 
 }  // namespace
+
+Result<BufferBlock*> PoolState::new_block(std::size_t capacity) const {
+  auto* block = detail::new_block(memory == nullptr ? capacity : 0);
+  if (block == nullptr)
+    return Error(ErrorCode::kOutOfResources,
+                 "the system has no memory for a buffer of " + std::to_string(capacity) + " bytes");
+  if (memory == nullptr) return block;
+  auto payload = memory->allocate(capacity);
+  if (!payload) {
+    delete_block(block);
+    return payload.error();
+  }
+  block->capacity = capacity;
+  block->elsewhere = static_cast<std::byte*>(*payload);
+  block->memory = memory.get();
+  return block;
+}
 
 void PoolState::drop_free(const std::map<std::size_t, std::size_t>& wanted) {
   for (auto& [capacity, blocks] : free_by_capacity) {
@@ -168,8 +193,8 @@ std::size_t BufferDemand::bytes() const {
   return sum;
 }
 
-BufferPool::BufferPool(std::size_t bytes_max)
-    : state_(std::make_shared<detail::PoolState>(bytes_max)) {}
+BufferPool::BufferPool(std::size_t bytes_max, std::shared_ptr<BufferMemory> memory)
+    : state_(std::make_shared<detail::PoolState>(bytes_max, std::move(memory))) {}
 
 BufferPool::~BufferPool() {
   const std::lock_guard lock(state_->mutex);
@@ -191,10 +216,7 @@ Result<Buffer> BufferPool::acquire(std::size_t bytes) {
                    "buffer pool: " + std::to_string(bytes) + " bytes asked for, " +
                        std::to_string(stats.bytes_held) + " of at most " +
                        std::to_string(state_->bytes_max) + " held");
-    block = detail::new_block(capacity);
-    if (block == nullptr)
-      return Error(ErrorCode::kOutOfResources,
-                   "the system has no memory for a buffer of " + std::to_string(bytes) + " bytes");
+    HOLMES_TRY_ASSIGN(block, state_->new_block(capacity));
     stats.bytes_held += capacity;
     ++stats.allocation_count;
   }
@@ -224,10 +246,7 @@ Status BufferPool::reserve(const BufferDemand& demand) {
                                                  std::to_string(state_->bytes_max) + " are held");
   for (const auto& [capacity, count] : demand.count_by_capacity_)
     for (auto left = missing(capacity, count); left > 0; --left) {
-      BufferBlock* block = detail::new_block(capacity);
-      if (block == nullptr)
-        return Error(ErrorCode::kOutOfResources, "the system has no memory for a buffer of " +
-                                                     std::to_string(capacity) + " bytes");
+      HOLMES_TRY_ASSIGN(BufferBlock * block, state_->new_block(capacity));
       stats.bytes_held += capacity;
       ++stats.allocation_count;
       free[capacity].push_back(block);

@@ -122,7 +122,7 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
       replica.rule = {job.optimizer, job.learning_rate, job.clip_norm};
       member->replica = std::make_unique<Replica>(
           runtime_.system(), *member->replica_strand, Logger(), std::move(replica),
-          ReplicaResources{compute_, compute_, pool_, store_, agent_->handle()});
+          ReplicaResources{compute_, engine, compute_, pool_, store_, agent_->handle()});
       member->replica->start();
       const auto range = layer_range(*plan_, StageIndex(s));
       StageSpec stage;
@@ -137,7 +137,8 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
       member->stage = std::make_unique<Stage>(
           runtime_.system(), *member->stage_strand, Logger(), stage,
           model::make_layers(job.model, range, stage.shape, engine),
-          StageResources{compute_, pool_, *batches_, member->replica->handle(), agent_->handle(),
+          StageResources{compute_, engine, pool_, *batches_, member->replica->handle(),
+                         agent_->handle(),
                          [this](StageIndex at, Step step, const ProgramPass& pass) {
                            passes_.push_back({at, step, pass});
                          }});

@@ -133,6 +133,32 @@ class WholeModel {
     copy_tied_values();
     return norm;
   }
+  /// The same by the engine.
+  double update_on(Engine& engine, const AdamW& config, std::uint64_t step, float rate,
+                   double max_norm) {
+    const auto tied = tied_part(embedding());
+    if (tied.tied_copy)
+      engine.add(head().gradients.span().subspan(output_table().offset, tied.count),
+                 embedding().gradients.span().subspan(tied.offset, tied.count));
+    double sum = 0;
+    for (auto& each : layers_) {
+      const auto chunks = chunks_of(each.layer->parameters());
+      std::vector<double> squares(chunks.size());
+      engine.sums_of_squares(each.gradients.span(), chunks, squares);
+      for (std::size_t i = 0; i < chunks.size(); ++i)
+        if (!chunks[i].tied_copy) sum += squares[i];
+    }
+    const double norm = std::sqrt(sum);
+    const float factor = clip_factor(norm, max_norm);
+    for (auto& each : layers_)
+      for (const Chunk& chunk : chunks_of(each.layer->parameters()))
+        if (!chunk.tied_copy)
+          engine.adamw(config, {step, rate, factor, chunk.decay},
+                       {part(each.parameters, chunk), part(each.gradients, chunk),
+                        part(each.exp_avg, chunk), part(each.exp_avg_sq, chunk)});
+    copy_tied_values();
+    return norm;
+  }
   void copy_tied_values() {
     const auto tied = tied_part(embedding());
     if (!tied.tied_copy) return;

@@ -118,7 +118,10 @@ class SimWorld::Host final : public HostEnvironment {
   std::unique_ptr<ComputeQueue> open_disk() override {
     return std::make_unique<Queue>(strand_, seed(), slowness_);
   }
-  std::unique_ptr<model::Engine> make_engine() override { return model::make_reference_engine(); }
+  Result<std::unique_ptr<model::Engine>> make_engine(const partition::Device&,
+                                                     std::uint32_t) override {
+    return model::make_reference_engine();
+  }
   Result<std::unique_ptr<BatchSource>> open_batches(const JobConfig& job) override {
     return make_text_batches(job, world_.text_);
   }

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "holmes/base/assert.hpp"
-#include "kernels/kernels.hpp"
+#include "optimizer/factors.hpp"
 
 namespace holmes::model {
 
@@ -36,28 +36,32 @@ float clip_factor(double norm, double max_norm) {
   return factor < 1 ? static_cast<float>(factor) : 1.0F;
 }
 
+kernels::AdamWFactors adamw_factors(const AdamW& config, const AdamWStep& step) {
+  const double t = static_cast<double>(step.step) + 1;
+  const double c1 = 1 - std::pow(static_cast<double>(config.beta1), t);
+  const double c2 = 1 - std::pow(static_cast<double>(config.beta2), t);
+  return {
+      .gradient_scale = step.gradient_scale,
+      .beta1 = config.beta1,
+      .one_minus_beta1 = 1 - config.beta1,
+      .beta2 = config.beta2,
+      .one_minus_beta2 = 1 - config.beta2,
+      .decay = step.decay ? 1 - step.learning_rate * config.weight_decay : 1,
+      .step_size = static_cast<float>(static_cast<double>(step.learning_rate) / c1),
+      .inverse_sqrt_c2 = static_cast<float>(1 / std::sqrt(c2)),
+      .epsilon = config.epsilon,
+  };
+}
+
 void adamw(const AdamW& config, std::uint64_t step, float learning_rate, float gradient_scale,
            bool decay, std::span<float> parameters, std::span<const float> gradients,
            std::span<float> exp_avg, std::span<float> exp_avg_sq) {
   HOLMES_ASSERT(gradients.size() == parameters.size() && exp_avg.size() == parameters.size() &&
                     exp_avg_sq.size() == parameters.size(),
                 "an update's spans have different sizes");
-  const double t = static_cast<double>(step) + 1;
-  const double c1 = 1 - std::pow(static_cast<double>(config.beta1), t);
-  const double c2 = 1 - std::pow(static_cast<double>(config.beta2), t);
-  const kernels::AdamWFactors factors = {
-      .gradient_scale = gradient_scale,
-      .beta1 = config.beta1,
-      .one_minus_beta1 = 1 - config.beta1,
-      .beta2 = config.beta2,
-      .one_minus_beta2 = 1 - config.beta2,
-      .decay = decay ? 1 - learning_rate * config.weight_decay : 1,
-      .step_size = static_cast<float>(static_cast<double>(learning_rate) / c1),
-      .inverse_sqrt_c2 = static_cast<float>(1 / std::sqrt(c2)),
-      .epsilon = config.epsilon,
-  };
-  kernels::best().adamw(factors, parameters.size(), parameters.data(), gradients.data(),
-                        exp_avg.data(), exp_avg_sq.data());
+  kernels::best().adamw(adamw_factors(config, {step, learning_rate, gradient_scale, decay}),
+                        parameters.size(), parameters.data(), gradients.data(), exp_avg.data(),
+                        exp_avg_sq.data());
 }
 
 float learning_rate(const LearningRate& schedule, std::uint64_t step) {

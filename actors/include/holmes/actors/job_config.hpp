@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "holmes/base/result.hpp"
@@ -17,6 +18,9 @@
 #include "holmes/partition/plan.hpp"
 
 namespace holmes::actors {
+
+/// The kind of a device that is a GPU of NVIDIA's and can be trained on; see docs/gpu.md.
+constexpr std::string_view kCudaDevice = "cuda";
 
 /// What a job does when a host is lost.
 enum class OnLoss : std::uint8_t { kContinue, kStop };

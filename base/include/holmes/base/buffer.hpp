@@ -85,6 +85,16 @@ class BufferView {
   std::size_t size_ = 0;
 };
 
+/// Where a pool's memory comes from if not from the system: a device's, that host and device use.
+/// Called from any thread.
+class BufferMemory {
+ public:
+  virtual ~BufferMemory() = default;
+  /// Aligned as buffers are; kOutOfResources says what there is.
+  virtual Result<void*> allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory) = 0;
+};
+
 /// How many buffers of which sizes somebody will hold at once.
 class BufferDemand {
  public:
@@ -107,8 +117,8 @@ class BufferPool {
     std::uint64_t allocation_count = 0;  ///< Times the system was asked for memory, ever.
   };
 
-  /// A pool that holds at most `bytes_max` bytes.
-  explicit BufferPool(std::size_t bytes_max);
+  /// A pool that holds at most `bytes_max` bytes, of `memory` or, if null, of the system.
+  explicit BufferPool(std::size_t bytes_max, std::shared_ptr<BufferMemory> memory = nullptr);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;

@@ -12,8 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "holmes/base/buffer.hpp"
 #include "holmes/base/result.hpp"
 #include "holmes/model/layer.hpp"
+#include "holmes/model/optimizer.hpp"
 
 namespace holmes::model {
 
@@ -104,6 +106,25 @@ class Engine {
   /// the head gets there (n x C), `out` n x vocabulary (without padding).
   virtual void logits(const GptConfig& config, std::span<const float> head_parameters,
                       std::span<const float> input, std::span<float> out) = 0;
+
+  /// Whether it computes such a model: kInvalidArgument with the key and what would fit.
+  virtual Status supports(const GptConfig&) const { return {}; }
+  /// A device's first failure, which stays: all results since then are worthless, and nothing more
+  /// is computed. Says what failed, where, and what to do.
+  virtual Status status() const { return {}; }
+  /// What results have the same bits on: "avx512", "cuda sm_90".
+  virtual std::string arithmetic() const;
+  /// Where buffers for its layers should lie; null: anywhere. Spans that lie elsewhere are right as
+  /// well, but slow.
+  virtual std::shared_ptr<BufferMemory> memory() { return nullptr; }
+
+  // Element-wise work on gradients and optimizer state, where they lie. Here, on the CPU.
+  virtual void clear(std::span<float> values);
+  virtual void add(std::span<float> destination, std::span<const float> source);
+  /// Of each chunk of `values`, as sum_of_squares() takes it.
+  virtual void sums_of_squares(std::span<const float> values, std::span<const Chunk> chunks,
+                               std::span<double> sums);
+  virtual void adamw(const AdamW& config, const AdamWStep& step, const AdamWArrays& arrays);
 };
 
 /// The instruction set that this machine's kernels use ("avx512"): results have the same bits only

@@ -33,6 +33,21 @@ struct AdamW {
   float weight_decay = 0.1F;
 };
 
+/// Of one update.
+struct AdamWStep {
+  std::uint64_t step = 0;  ///< From 0: bias correction uses step + 1.
+  float learning_rate = 0;
+  float gradient_scale = 1;
+  bool decay = false;
+};
+/// All of one size; gradients are read, the rest is changed in place.
+struct AdamWArrays {
+  std::span<float> parameters = {};
+  std::span<const float> gradients = {};
+  std::span<float> exp_avg = {};
+  std::span<float> exp_avg_sq = {};
+};
+
 /// destination[i] += source[i].
 void add(std::span<float> destination, std::span<const float> source);
 

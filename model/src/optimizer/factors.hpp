@@ -1,0 +1,11 @@
+#pragma once
+
+#include "holmes/model/optimizer.hpp"
+#include "kernels/kernels.hpp"
+
+namespace holmes::model {
+
+/// What AdamW's kernels need for each element.
+kernels::AdamWFactors adamw_factors(const AdamW& config, const AdamWStep& step);
+
+}  // namespace holmes::model
