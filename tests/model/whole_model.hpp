@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,17 @@
 
 namespace holmes::model {
 
-/// Zeroed, aligned floats.
+inline Buffer allocate(std::size_t bytes, BufferPool* pool) {
+  return pool == nullptr ? Buffer::allocate(bytes) : pool->acquire(bytes).value();
+}
+
+/// Zeroed, aligned floats, of the pool if there is one.
 class Floats {
  public:
-  explicit Floats(std::size_t count) : buffer_(Buffer::allocate(count * sizeof(float))) { fill(0); }
+  explicit Floats(std::size_t count, BufferPool* pool = nullptr)
+      : buffer_(allocate(count * sizeof(float), pool)) {
+    fill(0);
+  }
   std::span<float> span() { return buffer_.mutable_as<float>(); }
   void fill(float value) {
     for (float& each : span()) each = value;
@@ -34,24 +42,27 @@ struct OwnedLayer {
   Floats parameters, gradients, exp_avg, exp_avg_sq;
   Buffer stash;
 
-  explicit OwnedLayer(std::unique_ptr<Layer> owned)
+  OwnedLayer(std::unique_ptr<Layer> owned, BufferPool* pool)
       : layer(std::move(owned)),
-        parameters(layer->parameter_count()),
-        gradients(layer->parameter_count()),
-        exp_avg(layer->parameter_count()),
-        exp_avg_sq(layer->parameter_count()),
-        stash(Buffer::allocate(layer->stash_bytes())) {}
+        parameters(layer->parameter_count(), pool),
+        gradients(layer->parameter_count(), pool),
+        exp_avg(layer->parameter_count(), pool),
+        exp_avg_sq(layer->parameter_count(), pool),
+        stash(allocate(layer->stash_bytes(), pool)) {}
 };
 
+/// Its memory is the engine's, if that has any.
 class WholeModel {
  public:
   WholeModel(const GptConfig& config, const MicroBatchShape& shape, Engine& engine)
       : activations_count_(std::size_t{shape.samples} * shape.tokens * config.channels) {
+    if (auto memory = engine.memory()) pool_.emplace(~std::size_t{0}, std::move(memory));
+    BufferPool* pool = pool_ ? &*pool_ : nullptr;
     for (auto& layer : make_layers(config, whole_model(config), shape, engine))
-      layers_.emplace_back(std::move(layer));
+      layers_.emplace_back(std::move(layer), pool);
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
-      activations_.emplace_back(activations_count_);
-    for (int i = 0; i < 2; ++i) activation_gradients_.emplace_back(activations_count_);
+      activations_.emplace_back(activations_count_, pool);
+    for (int i = 0; i < 2; ++i) activation_gradients_.emplace_back(activations_count_, pool);
   }
 
   std::vector<OwnedLayer>& layers() { return layers_; }
@@ -179,6 +190,7 @@ class WholeModel {
   }
 
   std::size_t activations_count_;
+  std::optional<BufferPool> pool_;
   std::vector<OwnedLayer> layers_;
   std::vector<Floats> activations_;
   std::vector<Floats> activation_gradients_;

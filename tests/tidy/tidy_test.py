@@ -150,6 +150,8 @@ class Tests(unittest.TestCase):
     def test_counts(self):
         text = "100% tests passed, 0 tests failed out of 57\n"
         self.assertEqual(budgets.counts(text), (57, 0))
+        skip = " 3/57 Test #46: Golden.Steps/gpt2_cuda ....***Skipped   0.21 sec\n"
+        self.assertEqual(budgets.counts(skip + text), (56, 0))
         self.assertEqual(budgets.counts(text + "50% tests passed, 2 tests failed out of 4\n"),
                          (59, 2))
 

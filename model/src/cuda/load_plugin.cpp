@@ -80,14 +80,7 @@ Result<std::uint32_t> count(const Plugin& plugin) {
           "; look whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it");
 }
 
-}  // namespace
-
-Result<std::uint32_t> cuda_device_count() {
-  HOLMES_TRY_ASSIGN(const Plugin plugin, load());
-  return count(plugin);
-}
-
-Result<std::unique_ptr<Engine>> make_cuda_engine(const CudaOptions& options) {
+Result<std::unique_ptr<cuda::Device>> open(const CudaOptions& options) {
   HOLMES_TRY_ASSIGN(const Plugin plugin, load());
   HOLMES_TRY_ASSIGN(const std::uint32_t devices, count(plugin));
   if (options.device >= devices)
@@ -99,9 +92,28 @@ Result<std::unique_ptr<Engine>> make_cuda_engine(const CudaOptions& options) {
   Outcome outcome;
   const cuda::DeviceOptions chosen{options.device, options.tf32};
   std::unique_ptr<cuda::Device> device(plugin.open(&chosen, &outcome));
-  if (device == nullptr)
-    return Error(ErrorCode::kUnavailable,
-                 "GPU " + std::to_string(options.device) + " cannot be opened: " + outcome.text);
+  if (device != nullptr) return device;
+  return Error(ErrorCode::kUnavailable,
+               "GPU " + std::to_string(options.device) + " cannot be opened: " + outcome.text);
+}
+
+}  // namespace
+
+Result<std::uint32_t> cuda_device_count() {
+  HOLMES_TRY_ASSIGN(const Plugin plugin, load());
+  return count(plugin);
+}
+
+Result<CudaFacts> cuda_facts(std::uint32_t index) {
+  HOLMES_TRY_ASSIGN(const auto device, open({.device = index}));
+  cuda::DeviceFacts facts;
+  device->facts(facts);
+  return CudaFacts{facts.name,        facts.architecture, facts.memory_bytes,
+                   facts.peak_tflops, facts.memory_gb_s,  facts.shares_memory};
+}
+
+Result<std::unique_ptr<Engine>> make_cuda_engine(const CudaOptions& options) {
+  HOLMES_TRY_ASSIGN(auto device, open(options));
   return cuda::make_device_engine(std::move(device));
 }
 

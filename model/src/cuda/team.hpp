@@ -20,8 +20,10 @@
 
 #ifdef __CUDACC__
 #define HOLMES_ON_TEAM __device__
+#define HOLMES_UNROLLED _Pragma("unroll")  ///< Before a loop over registers, which have no index.
 #else
 #define HOLMES_ON_TEAM
+#define HOLMES_UNROLLED
 #endif
 
 namespace holmes::model::cuda {

@@ -40,15 +40,16 @@ class EmulatedDevice final : public Device {
     out.memory_bytes = emulation_.bytes_total;
     out.shares_memory = emulation_.shares_memory;
   }
-  void* allocate(MemoryKind, std::size_t bytes, Outcome& outcome) override {
-    if (bytes > emulation_.bytes_total - emulation_.bytes_used) {
+  void* allocate(MemoryKind kind, std::size_t bytes, Outcome& outcome) override {
+    const bool on_device = kind == MemoryKind::kDevice || emulation_.shares_memory;
+    if (on_device && bytes > emulation_.bytes_total - emulation_.bytes_used) {
       outcome.code = Outcome::Code::kOutOfMemory;
       return nullptr;
     }
     void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     std::memset(memory, 0xff, bytes);  // NaN: shows reads of what nobody wrote
-    blocks_[memory] = bytes;
-    emulation_.bytes_used += bytes;
+    blocks_[memory] = on_device ? bytes : 0;
+    emulation_.bytes_used += blocks_[memory];
     ++emulation_.blocks;
     ++emulation_.allocations;
     return memory;

@@ -20,7 +20,7 @@ std::unique_ptr<Engine> emulated(cuda::Emulation& emulation) {
 Result<std::unique_ptr<Engine>> engine_under_test() {
   static cuda::Emulation emulation;  // of all engines of the suite: nobody looks at it
   emulation.order = cuda::ThreadOrder::kDescending;
-  emulation.shares_memory = true;
+  emulation.shares_memory = !emulation.shares_memory;  // as real ones do, or do not
   return emulated(emulation);
 }
 

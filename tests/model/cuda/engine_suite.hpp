@@ -178,7 +178,7 @@ TEST_P(OnDevice, TakesBuffersOfItsOwnMemory) {
     }
     return all;
   };
-  BufferPool anywhere(std::size_t{1} << 28);
+  BufferPool anywhere(std::size_t{1} << 28);  // the heap
   BufferPool own(std::size_t{1} << 28, engine_->memory());
   const auto expected = pass(anywhere);
   EXPECT_EQ(pass(own), expected);

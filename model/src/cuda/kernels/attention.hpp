@@ -83,6 +83,7 @@ HOLMES_ON_TEAM inline Scores<kRows> row_products(int down, int across, std::size
   for (std::size_t c = 0; c < width; ++c) {
     const float right[2] = {walked[static_cast<std::size_t>(across) * (width + 1) + c],
                             walked[static_cast<std::size_t>(across + kSide) * (width + 1) + c]};
+    HOLMES_UNROLLED
     for (int i = 0; i < kRows; ++i) {
       const float left = own[static_cast<std::size_t>(down + kSide * i) * (width + 1) + c];
       sums.of[i][0] += left * right[0];
@@ -105,12 +106,15 @@ HOLMES_ON_TEAM inline void add_weighted_rows(int down, int across, std::size_t w
                                              Part<Tile::kRows, Tile::kWide>& part) {
   for (int k = 0; k < kWalk; ++k) {
     float factor[Tile::kRows];
+    HOLMES_UNROLLED
     for (int i = 0; i < Tile::kRows; ++i)
       factor[i] = factors[(down + kSide * i) * Tile::kScoreStride + k];
+    HOLMES_UNROLLED
     for (int j = 0; j < Tile::kWide; ++j) {
       const std::size_t c = static_cast<std::size_t>(across + kSide * j);
       if (c >= width) continue;
       const float value = walked[static_cast<std::size_t>(k) * (width + 1) + c];
+      HOLMES_UNROLLED
       for (int i = 0; i < Tile::kRows; ++i) part.of[i][j] += factor[i] * value;
     }
   }
@@ -121,9 +125,11 @@ template <class Tile>
 HOLMES_ON_TEAM inline void store_part(int down, int across, std::size_t width, std::size_t first,
                                       std::size_t rows, std::size_t stride,
                                       const Part<Tile::kRows, Tile::kWide>& part, float* to) {
+  HOLMES_UNROLLED
   for (int i = 0; i < Tile::kRows; ++i) {
     const std::size_t row = first + static_cast<std::size_t>(down + kSide * i);
     if (row >= rows) continue;
+    HOLMES_UNROLLED
     for (int j = 0; j < Tile::kWide; ++j) {
       const std::size_t c = static_cast<std::size_t>(across + kSide * j);
       if (c < width) to[row * stride + c] = part.of[i][j];
@@ -222,7 +228,9 @@ struct AttentionForwardKernel {
     const int across = thread % kSide;
     const auto products =
         row_products<Tile::kRows>(down, across, shape.width, tiles.queries, tiles.keys);
-    for (int i = 0; i < Tile::kRows; ++i)
+    HOLMES_UNROLLED
+    for (int i = 0; i < Tile::kRows; ++i) {
+      HOLMES_UNROLLED
       for (int j = 0; j < 2; ++j) {
         const int row = down + kSide * i;
         const int column = across + kSide * j;
@@ -232,6 +240,7 @@ struct AttentionForwardKernel {
         tiles.scores[row * Tile::kScoreStride + column] =
             sees ? products.of[i][j] * shape.scale : -INFINITY;
       }
+    }
   }
   HOLMES_ON_TEAM void raise_largest(const ForwardTiles<Tile>& tiles, int row) const {
     float most = tiles.largest[row];
@@ -247,12 +256,15 @@ struct AttentionForwardKernel {
                             Part<Tile::kRows, kWide>& part) const {
     const int down = thread / kSide;
     const int across = thread % kSide;
+    HOLMES_UNROLLED
     for (int i = 0; i < Tile::kRows; ++i) {
       const int row = down + kSide * i;
+      HOLMES_UNROLLED
       for (int j = 0; j < 2; ++j) {
         float& score = tiles.scores[row * Tile::kScoreStride + across + kSide * j];
         score = exponential(score - tiles.largest[row]);
       }
+      HOLMES_UNROLLED
       for (int j = 0; j < kWide; ++j) part.of[i][j] *= tiles.factor[row];
     }
   }
@@ -265,8 +277,10 @@ struct AttentionForwardKernel {
                              std::size_t sample, std::size_t head,
                              Part<Tile::kRows, kWide>& part) const {
     const int down = thread / kSide;
+    HOLMES_UNROLLED
     for (int i = 0; i < Tile::kRows; ++i) {
       const float inverse = 1.0F / tiles.sum[down + kSide * i];
+      HOLMES_UNROLLED
       for (int j = 0; j < kWide; ++j) part.of[i][j] *= inverse;
     }
     store_part<Tile>(down, thread % kSide, shape.width, first, shape.tokens, shape.out_stride(),

@@ -60,6 +60,49 @@ HOLMES_ON_TEAM inline PairGradient pair_gradient(const AttentionShape& shape,
   return {weight, weight * (dweight - rows.delta[at]) * shape.scale};
 }
 
+/// Shared memory of both kernels, in floats. Products of the first own and walked tiles are scores,
+/// those of the second ones gradients of weights.
+template <class Tile>
+struct BackwardTiles {
+  float* own[2];
+  float* walked[2];
+  float* dscores;
+  float* weights;
+
+  HOLMES_ON_TEAM BackwardTiles(float* memory, std::size_t width) {
+    own[0] = memory;
+    own[1] = own[0] + Tile::kOwn * (width + 1);
+    walked[0] = own[1] + Tile::kOwn * (width + 1);
+    walked[1] = walked[0] + kWalk * (width + 1);
+    dscores = walked[1] + kWalk * (width + 1);
+    weights = dscores + Tile::kScores;
+  }
+  static std::size_t count(std::size_t width) {
+    return 2 * (Tile::kOwn + kWalk) * (width + 1) + 2 * Tile::kScores;
+  }
+};
+
+/// Calls body(place, row, column, score, dweight) for the thread's pairs of own and walked rows.
+template <class Tile, class Body>
+HOLMES_ON_TEAM inline void each_pair(const BackwardTiles<Tile>& tiles, int thread,
+                                     std::size_t width, const Body& body) {
+  const int down = thread / kSide;
+  const int across = thread % kSide;
+  const auto scores = row_products<Tile::kRows>(down, across, width, tiles.own[0], tiles.walked[0]);
+  const auto dweights =
+      row_products<Tile::kRows>(down, across, width, tiles.own[1], tiles.walked[1]);
+  HOLMES_UNROLLED
+  for (int i = 0; i < Tile::kRows; ++i) {
+    HOLMES_UNROLLED
+    for (int j = 0; j < 2; ++j) {
+      const int row = down + kSide * i;
+      const int column = across + kSide * j;
+      body(row * Tile::kScoreStride + column, static_cast<std::size_t>(row),
+           static_cast<std::size_t>(column), scores.of[i][j], dweights.of[i][j]);
+    }
+  }
+}
+
 /// Gradients of queries: a team for each tile of queries of a head.
 template <int kWide>
 struct AttentionQueriesKernel {
@@ -77,17 +120,12 @@ struct AttentionQueriesKernel {
             .z = static_cast<std::uint32_t>(shape.samples)};
   }
   std::size_t shared_bytes() const {
-    return sizeof(float) * (2 * (Tile::kOwn + kWalk) * (shape.width + 1) + Tile::kScores);
+    return sizeof(float) * BackwardTiles<Tile>::count(shape.width);
   }
 
   template <class Team>
   HOLMES_ON_TEAM void run(Team& team) const {
-    const std::size_t line = shape.width + 1;
-    float* queries = team.template shared<float>();
-    float* gradients = queries + Tile::kOwn * line;
-    float* keys = gradients + Tile::kOwn * line;
-    float* values = keys + kWalk * line;
-    float* dscores = values + kWalk * line;
+    const BackwardTiles<Tile> tiles(team.template shared<float>(), shape.width);
     const std::size_t head = team.y();
     const std::size_t sample = team.z();
     const std::size_t kv_head = head / (shape.heads / shape.kv_heads);
@@ -96,39 +134,29 @@ struct AttentionQueriesKernel {
     team.each([&](int thread) {
       parts[thread] = {};
       load_tile<kThreads>(thread, qkv + shape.query(sample, head), shape.qkv_stride(), first,
-                          shape.tokens, Tile::kOwn, shape.width, queries);
+                          shape.tokens, Tile::kOwn, shape.width, tiles.own[0]);
       load_tile<kThreads>(thread, dy + shape.output(sample, head), shape.out_stride(), first,
-                          shape.tokens, Tile::kOwn, shape.width, gradients);
+                          shape.tokens, Tile::kOwn, shape.width, tiles.own[1]);
     });
     const std::size_t last = first + Tile::kOwn < shape.tokens ? first + Tile::kOwn : shape.tokens;
     for (std::size_t key = 0; key < last; key += kWalk) {
       team.each([&](int thread) {
         load_tile<kThreads>(thread, qkv + shape.key(sample, kv_head), shape.qkv_stride(), key,
-                            shape.tokens, kWalk, shape.width, keys);
+                            shape.tokens, kWalk, shape.width, tiles.walked[0]);
         load_tile<kThreads>(thread, qkv + shape.value(sample, kv_head), shape.qkv_stride(), key,
-                            shape.tokens, kWalk, shape.width, values);
+                            shape.tokens, kWalk, shape.width, tiles.walked[1]);
       });
       team.each([&](int thread) {
-        const int down = thread / kSide;
-        const int across = thread % kSide;
-        const auto scores = row_products<Tile::kRows>(down, across, shape.width, queries, keys);
-        const auto dweights =
-            row_products<Tile::kRows>(down, across, shape.width, gradients, values);
-        for (int i = 0; i < Tile::kRows; ++i)
-          for (int j = 0; j < 2; ++j) {
-            const int row = down + kSide * i;
-            const int column = across + kSide * j;
-            dscores[row * Tile::kScoreStride + column] =
-                pair_gradient(shape, rows, shape.statistic(sample, head),
-                              first + static_cast<std::size_t>(row),
-                              key + static_cast<std::size_t>(column), scores.of[i][j],
-                              dweights.of[i][j])
-                    .dscore;
-          }
+        each_pair(tiles, thread, shape.width,
+                  [&](int place, std::size_t row, std::size_t column, float score, float dweight) {
+                    tiles.dscores[place] = pair_gradient(shape, rows, shape.statistic(sample, head),
+                                                         first + row, key + column, score, dweight)
+                                               .dscore;
+                  });
       });
       team.each([&](int thread) {
-        add_weighted_rows<Tile>(thread / kSide, thread % kSide, shape.width, dscores, keys,
-                                parts[thread]);
+        add_weighted_rows<Tile>(thread / kSide, thread % kSide, shape.width, tiles.dscores,
+                                tiles.walked[0], parts[thread]);
       });
     }
     team.each([&](int thread) {
@@ -144,6 +172,7 @@ template <int kWide>
 struct AttentionKeysKernel {
   static constexpr int kThreads = kSide * kSide;
   using Tile = AttentionTile<kWide>;
+  using OwnPart = Part<Tile::kRows, kWide>;
   AttentionShape shape;
   const float* qkv;
   const float* dy;
@@ -156,73 +185,70 @@ struct AttentionKeysKernel {
             .z = static_cast<std::uint32_t>(shape.samples)};
   }
   std::size_t shared_bytes() const {
-    return sizeof(float) * (2 * (Tile::kOwn + kWalk) * (shape.width + 1) + 2 * Tile::kScores);
+    return sizeof(float) * BackwardTiles<Tile>::count(shape.width);
   }
 
   template <class Team>
   HOLMES_ON_TEAM void run(Team& team) const {
-    const std::size_t line = shape.width + 1;
-    float* keys = team.template shared<float>();
-    float* values = keys + Tile::kOwn * line;
-    float* queries = values + Tile::kOwn * line;
-    float* gradients = queries + kWalk * line;
-    float* weights = gradients + kWalk * line;
-    float* dscores = weights + Tile::kScores;
+    const BackwardTiles<Tile> tiles(team.template shared<float>(), shape.width);
     const std::size_t kv_head = team.y();
     const std::size_t sample = team.z();
     const std::size_t first = team.x() * Tile::kOwn;
     const std::size_t shared_by = shape.heads / shape.kv_heads;
-    typename Team::template Local<Part<Tile::kRows, kWide>> dkeys;
-    typename Team::template Local<Part<Tile::kRows, kWide>> dvalues;
+    typename Team::template Local<OwnPart> dkeys;
+    typename Team::template Local<OwnPart> dvalues;
     team.each([&](int thread) {
       dkeys[thread] = {};
       dvalues[thread] = {};
       load_tile<kThreads>(thread, qkv + shape.key(sample, kv_head), shape.qkv_stride(), first,
-                          shape.tokens, Tile::kOwn, shape.width, keys);
+                          shape.tokens, Tile::kOwn, shape.width, tiles.own[0]);
       load_tile<kThreads>(thread, qkv + shape.value(sample, kv_head), shape.qkv_stride(), first,
-                          shape.tokens, Tile::kOwn, shape.width, values);
+                          shape.tokens, Tile::kOwn, shape.width, tiles.own[1]);
     });
     for (std::size_t head = kv_head * shared_by; head < (kv_head + 1) * shared_by; ++head)
       for (std::size_t query = first; query < shape.tokens; query += kWalk) {
-        team.each([&](int thread) {
-          load_tile<kThreads>(thread, qkv + shape.query(sample, head), shape.qkv_stride(), query,
-                              shape.tokens, kWalk, shape.width, queries);
-          load_tile<kThreads>(thread, dy + shape.output(sample, head), shape.out_stride(), query,
-                              shape.tokens, kWalk, shape.width, gradients);
-        });
+        load_and_compare(team, tiles, sample, head, first, query);
         team.each([&](int thread) {
           const int down = thread / kSide;
           const int across = thread % kSide;
-          const auto scores = row_products<Tile::kRows>(down, across, shape.width, keys, queries);
-          const auto dweights =
-              row_products<Tile::kRows>(down, across, shape.width, values, gradients);
-          for (int i = 0; i < Tile::kRows; ++i)
-            for (int j = 0; j < 2; ++j) {
-              const int row = down + kSide * i;
-              const int column = across + kSide * j;
-              const PairGradient pair = pair_gradient(shape, rows, shape.statistic(sample, head),
-                                                      query + static_cast<std::size_t>(column),
-                                                      first + static_cast<std::size_t>(row),
-                                                      scores.of[i][j], dweights.of[i][j]);
-              weights[row * Tile::kScoreStride + column] = pair.weight;
-              dscores[row * Tile::kScoreStride + column] = pair.dscore;
-            }
-        });
-        team.each([&](int thread) {
-          const int down = thread / kSide;
-          const int across = thread % kSide;
-          add_weighted_rows<Tile>(down, across, shape.width, weights, gradients, dvalues[thread]);
-          add_weighted_rows<Tile>(down, across, shape.width, dscores, queries, dkeys[thread]);
+          add_weighted_rows<Tile>(down, across, shape.width, tiles.weights, tiles.walked[1],
+                                  dvalues[thread]);
+          add_weighted_rows<Tile>(down, across, shape.width, tiles.dscores, tiles.walked[0],
+                                  dkeys[thread]);
         });
       }
     team.each([&](int thread) {
-      const int down = thread / kSide;
-      const int across = thread % kSide;
-      store_part<Tile>(down, across, shape.width, first, shape.tokens, shape.qkv_stride(),
-                       dkeys[thread], dqkv + shape.key(sample, kv_head));
-      store_part<Tile>(down, across, shape.width, first, shape.tokens, shape.qkv_stride(),
-                       dvalues[thread], dqkv + shape.value(sample, kv_head));
+      store(thread, first, dkeys[thread], dqkv + shape.key(sample, kv_head));
+      store(thread, first, dvalues[thread], dqkv + shape.value(sample, kv_head));
     });
+  }
+
+ private:
+  /// Weights and score gradients of the own keys and a tile of queries of a head.
+  template <class Team>
+  HOLMES_ON_TEAM void load_and_compare(Team& team, const BackwardTiles<Tile>& tiles,
+                                       std::size_t sample, std::size_t head, std::size_t first,
+                                       std::size_t query) const {
+    team.each([&](int thread) {
+      load_tile<kThreads>(thread, qkv + shape.query(sample, head), shape.qkv_stride(), query,
+                          shape.tokens, kWalk, shape.width, tiles.walked[0]);
+      load_tile<kThreads>(thread, dy + shape.output(sample, head), shape.out_stride(), query,
+                          shape.tokens, kWalk, shape.width, tiles.walked[1]);
+    });
+    team.each([&](int thread) {
+      each_pair(tiles, thread, shape.width,
+                [&](int place, std::size_t row, std::size_t column, float score, float dweight) {
+                  const PairGradient pair =
+                      pair_gradient(shape, rows, shape.statistic(sample, head), query + column,
+                                    first + row, score, dweight);
+                  tiles.weights[place] = pair.weight;
+                  tiles.dscores[place] = pair.dscore;
+                });
+    });
+  }
+  HOLMES_ON_TEAM void store(int thread, std::size_t first, const OwnPart& part, float* to) const {
+    store_part<Tile>(thread / kSide, thread % kSide, shape.width, first, shape.tokens,
+                     shape.qkv_stride(), part, to);
   }
 };
 

@@ -91,8 +91,11 @@ void* CudaDevice::allocate(MemoryKind kind, std::size_t bytes, Outcome& outcome)
   cudaMemLocation here = {};
   here.type = cudaMemLocationTypeDevice;
   here.id = index_;
+  // Written to at once, so that it lies on the device and counts there.
   if (settle(cudaMemAdvise(memory, bytes, cudaMemAdviseSetPreferredLocation, here), "cudaMemAdvise",
-             outcome))
+             outcome) &&
+      settle(cudaMemsetAsync(memory, 0, bytes, stream_), "cudaMemsetAsync", outcome) &&
+      settle(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", outcome))
     return memory;
   cudaFree(memory);
   return nullptr;
