@@ -90,6 +90,7 @@ LocalJob::LocalJob(const holmes::testing::SerialJob& job, const LocalPlan& plan,
                    std::uint64_t steps, const model::TokenFile& file, model::Engine& engine,
                    std::uint64_t seed)
     : executor_(seed),
+      pool_(std::size_t{1} << 30, engine.memory()),
       batches_(std::make_unique<Batches>(job, file)),
       plan_(std::make_shared<const partition::Plan>(
           make_plan(plan, {job.batch, job.micro_batch, job.reduction_leaves}))),

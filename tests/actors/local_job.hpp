@@ -118,7 +118,7 @@ class LocalJob {
   ActorRuntime runtime_;
   DrainedExecutor executor_;
   InlineQueue compute_;
-  BufferPool pool_{std::size_t{1} << 30};
+  BufferPool pool_;
   MemoryStore store_;
   std::unique_ptr<Batches> batches_;
   std::shared_ptr<const partition::Plan> plan_;

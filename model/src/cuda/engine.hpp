@@ -1,5 +1,8 @@
 #pragma once
 
+// The engine that computes on a Device, whatever that is: the plugin's GPU (load_plugin.cpp) or one
+// that tests emulate. It owns the device.
+
 #include "cuda/device.hpp"
 #include "holmes/model/gpt.hpp"
 

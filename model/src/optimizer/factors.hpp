@@ -1,5 +1,7 @@
 #pragma once
 
+// What one AdamW update comes to for each element: the same for the CPU's kernels and a GPU's.
+
 #include "holmes/model/optimizer.hpp"
 #include "kernels/kernels.hpp"
 

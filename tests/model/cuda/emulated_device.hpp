@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "cuda/column_major.hpp"
 #include "cuda/device.hpp"
 #include "cuda/host_team.hpp"
 
@@ -80,17 +81,19 @@ class EmulatedDevice final : public Device {
          {static_cast<const void*>(product.left.data), static_cast<const void*>(product.right.data),
           static_cast<const void*>(product.out)})
       HOLMES_ASSERT(is_own(each), "memory that the device cannot reach");
-    const Product& p = product;
-    for (std::size_t row = 0; row < p.rows; ++row)
-      for (std::size_t column = 0; column < p.columns; ++column) {
+    const ColumnMajor turn = column_major(product);
+    for (const auto* each : {&turn.first, &turn.second})
+      HOLMES_ASSERT(each->stride >= each->rows, "columns that overlap");
+    for (std::size_t column = 0; column < turn.columns; ++column)
+      for (std::size_t row = 0; row < turn.rows; ++row) {
         double sum = 0;
-        for (std::size_t i = 0; i < p.inner; ++i)
-          sum += double{at(p.left, row, i)} * at(p.right, i, column);
-        sum *= p.scale;
-        const std::size_t place = row * p.out_stride + column;
-        if (p.added != nullptr) sum += p.added[place];
-        if (p.bias != nullptr) sum += p.bias[column];
-        p.out[place] = static_cast<float>(sum);
+        for (std::size_t i = 0; i < product.inner; ++i)
+          sum += double{at(turn.first, row, i)} * at(turn.second, i, column);
+        sum *= product.scale;
+        const std::size_t place = column * product.out_stride + row;
+        if (product.added != nullptr) sum += product.added[place];
+        if (product.bias != nullptr) sum += product.bias[row];
+        product.out[place] = static_cast<float>(sum);
       }
   }
   void launch(KernelId id, const void* kernel, Outcome& outcome) override {
@@ -100,9 +103,10 @@ class EmulatedDevice final : public Device {
   void wait(Outcome&) override {}
 
  private:
-  static float at(const Matrix& matrix, std::size_t row, std::size_t column) {
-    return matrix
-        .data[matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column];
+  static float at(const ColumnMajor::Operand& operand, std::size_t row, std::size_t column) {
+    if (operand.transposed) std::swap(row, column);
+    HOLMES_ASSERT(row < operand.rows && column < operand.columns, "beyond an operand");
+    return operand.data[column * operand.stride + row];
   }
   bool is_own(const void* memory) const {
     auto block = blocks_.upper_bound(const_cast<void*>(memory));

@@ -30,9 +30,9 @@ struct NormKernel {
     float* out = y + row * columns;
     const float count = static_cast<float>(columns);
     const float center =
-        mean == nullptr ? 0.0F : sum_of(team, shared, [=](std::size_t c) { return in[c]; }) / count;
+        mean == nullptr ? 0.0F : sum_of(team, shared, [&](std::size_t c) { return in[c]; }) / count;
     const float squares =
-        sum_of(team, shared, [=](std::size_t c) { return (in[c] - center) * (in[c] - center); });
+        sum_of(team, shared, [&](std::size_t c) { return (in[c] - center) * (in[c] - center); });
     const float scale = 1.0F / square_root(squares / count + epsilon);
     team.each([&](int thread) {
       if (thread == 0) {

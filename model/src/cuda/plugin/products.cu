@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "cuda/column_major.hpp"
+
 namespace holmes::model::cuda {
 namespace {
 
@@ -41,6 +43,10 @@ bool make_layout(cublasLtMatrixLayout_t& layout, std::size_t rows, std::size_t c
                 "cublasLtMatrixLayoutCreate", outcome);
 }
 
+cublasOperation_t turned(const ColumnMajor::Operand& operand) {
+  return operand.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
 }  // namespace
 
 Products::Products(bool tf32, Outcome& outcome) : tf32_(tf32) {
@@ -73,26 +79,21 @@ Products::Key Products::key_of(const Product& p) {
   return {p.rows, p.columns, p.inner, p.left.stride, p.right.stride, p.out_stride, kind, alignment};
 }
 
-// cuBLASLt's matrices are column-major, so that what lies in memory row by row is to it the
-// transpose: out^T = right^T left^T. Its first operand is our right one.
 Products::Made Products::make(const Product& p, Outcome& outcome) const {
   Made made;
   const auto compute = tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   if (!settle(cublasLtMatmulDescCreate(&made.operation, compute, CUDA_R_32F),
               "cublasLtMatmulDescCreate", outcome))
     return made;
-  const auto turned = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  set(made.operation, CUBLASLT_MATMUL_DESC_TRANSA, turned(p.right.transposed), outcome);
-  set(made.operation, CUBLASLT_MATMUL_DESC_TRANSB, turned(p.left.transposed), outcome);
+  const ColumnMajor turn = column_major(p);
+  set(made.operation, CUBLASLT_MATMUL_DESC_TRANSA, turned(turn.first), outcome);
+  set(made.operation, CUBLASLT_MATMUL_DESC_TRANSB, turned(turn.second), outcome);
   const auto epilogue = p.bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   set(made.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, outcome);
   if (p.bias != nullptr) set(made.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias, outcome);
-  const bool r = p.right.transposed;
-  const bool l = p.left.transposed;
-  make_layout(made.right, r ? p.inner : p.columns, r ? p.columns : p.inner, p.right.stride,
-              outcome);
-  make_layout(made.left, l ? p.rows : p.inner, l ? p.inner : p.rows, p.left.stride, outcome);
-  make_layout(made.out, p.columns, p.rows, p.out_stride, outcome);
+  make_layout(made.right, turn.first.rows, turn.first.columns, turn.first.stride, outcome);
+  make_layout(made.left, turn.second.rows, turn.second.columns, turn.second.stride, outcome);
+  make_layout(made.out, turn.rows, turn.columns, p.out_stride, outcome);
   if (outcome.done()) choose(p, made, outcome);
   return made;
 }
