@@ -182,35 +182,42 @@ Status HostAgent::open_devices() {
     if (!engine) return engine.error().in("host " + host.name);
     HOLMES_TRY((*engine)->supports(job_.model));
     std::shared_ptr<BufferPool> pool;
+    std::shared_ptr<BufferPool> payloads;
     if (auto memory = (*engine)->memory())
       pool = std::make_shared<BufferPool>(bytes(item.memory_gib), std::move(memory));
     else
       shared_gib += item.memory_gib;
+    if (auto memory = (*engine)->payload_memory())
+      payloads = std::make_shared<BufferPool>(bytes(item.memory_gib), std::move(memory));
     devices_.push_back({DeviceId(number++),
                         environment_.open_device(item),
                         *std::move(engine),
                         std::move(pool),
+                        std::move(payloads),
                         nullptr,
                         nullptr,
                         {}});
   }
   pool_ = std::make_shared<BufferPool>(bytes(shared_gib));
-  for (auto& device : devices_)
+  for (auto& device : devices_) {
     if (device.pool == nullptr) device.pool = pool_;
+    if (device.payloads == nullptr) device.payloads = device.pool;
+  }
   return {};
 }
 
 BufferPool::Stats HostAgent::memory() const {
   BufferPool::Stats sum;
   std::set<const BufferPool*> counted;
-  for (const auto& device : devices_) {
-    if (!device.pool || !counted.insert(device.pool.get()).second) continue;
-    const auto stats = device.pool->stats();
-    sum.bytes_held += stats.bytes_held;
-    sum.bytes_lent += stats.bytes_lent;
-    sum.buffers_lent += stats.buffers_lent;
-    sum.allocation_count += stats.allocation_count;
-  }
+  for (const auto& device : devices_)
+    for (const auto* pool : {device.pool.get(), device.payloads.get()}) {
+      if (pool == nullptr || !counted.insert(pool).second) continue;
+      const auto stats = pool->stats();
+      sum.bytes_held += stats.bytes_held;
+      sum.bytes_lent += stats.bytes_lent;
+      sum.buffers_lent += stats.buffers_lent;
+      sum.allocation_count += stats.allocation_count;
+    }
   return sum;
 }
 

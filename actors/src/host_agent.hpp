@@ -63,7 +63,8 @@ class HostAgent final : public ExecutorActor {
     DeviceId id;
     std::unique_ptr<ComputeQueue> queue;
     std::unique_ptr<model::Engine> engine;
-    std::shared_ptr<BufferPool> pool;  ///< The host's, or in the device's own memory.
+    std::shared_ptr<BufferPool> pool;      ///< The host's, or in the device's own memory.
+    std::shared_ptr<BufferPool> payloads;  ///< Of what crosses to other stages.
     std::unique_ptr<Replica> replica;
     std::unique_ptr<Stage> stage;
     std::vector<std::shared_ptr<MemberState>> left = {};  ///< By members of earlier generations.

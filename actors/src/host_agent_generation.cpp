@@ -135,6 +135,7 @@ Status HostAgent::reserve_memory() {
     if (!device.replica) continue;
     demands[device.pool.get()].add(device.replica->demand(*routes_));
     demands[device.pool.get()].add(device.stage->demand(*routes_));
+    demands[device.payloads.get()].add(device.stage->payload_demand(*routes_));
   }
   for (const auto& [pool, demand] : demands)
     if (const auto reserved = pool->reserve(demand); !reserved)
@@ -194,7 +195,7 @@ void HostAgent::build_stage(Device& device, StageIndex stage, const partition::P
       system_, environment_.member_executor(),
       log().named("stage " + std::to_string(device.id.value())), spec,
       model::make_layers(job_.model, range, shape, *device.engine),
-      StageResources{*device.queue, *device.engine, *device.pool, *batches_,
+      StageResources{*device.queue, *device.engine, *device.pool, *device.payloads, *batches_,
                      device.replica->handle(), handle(), environment_.pass_observer()});
   device.stage->start();
 }

@@ -191,8 +191,8 @@ bool Stage::acquire_tokens(Flight& flight) {
   if (!spec_.has_embedding && !spec_.has_head) return true;
   const std::size_t bytes =
       std::size_t{spec_.shape.samples} * spec_.shape.tokens * sizeof(std::int32_t);
-  flight.tokens = acquire(bytes, "tokens");
-  flight.targets = acquire(bytes, "targets");
+  flight.tokens = acquire(resources_.pool, bytes, "tokens");
+  flight.targets = acquire(resources_.pool, bytes, "targets");
   return flight.tokens && flight.targets;
 }
 
@@ -232,10 +232,12 @@ void Stage::run_forward() {
   job->flight = &flight;
   job->slot = slot_;
   job->values = buckets_[slot_].values;
-  flight.stashes[slot_] = acquire(layer.stash_bytes(), "stash");
+  flight.stashes[slot_] = acquire(resources_.pool, layer.stash_bytes(), "stash");
   if (!flight.stashes[slot_]) return;
   if (!is_head) {
-    job->output = acquire(activation_bytes(), "activation");
+    const bool leaves = slot_ + 1 == layers_.size();
+    job->output =
+        acquire(leaves ? resources_.payloads : resources_.pool, activation_bytes(), "activation");
     if (!job->output) return;
   }
   model::ForwardArgs args;
@@ -300,7 +302,8 @@ void Stage::run_backward() {
   job->slot = slot_;
   job->values = buckets_[slot_].values;
   if (!(spec_.has_embedding && slot_ == 0)) {
-    job->output = acquire(activation_bytes(), "activation gradient");
+    job->output = acquire(slot_ == 0 ? resources_.payloads : resources_.pool, activation_bytes(),
+                          "activation gradient");
     if (!job->output) return;
   }
   model::BackwardArgs args;
@@ -420,7 +423,7 @@ void Stage::reserve(Step step, const ProgramPass& pass) {
   const auto tag = backward ? gradient_tag(step, pass.micro_batch, true)
                             : activation_tag(step, pass.micro_batch, true);
   if (routes_->is_local(tag.source)) return;
-  Buffer buffer = acquire(activation_bytes(), "incoming payload");
+  Buffer buffer = acquire(resources_.payloads, activation_bytes(), "incoming payload");
   if (!buffer) return;
   ++reserved_count_;
   routes_->reserve_tensor(tag, activation_shape(), std::move(buffer), handle());
@@ -462,8 +465,8 @@ std::size_t Stage::activation_bytes() const {
 
 // --- ends ---
 
-Buffer Stage::acquire(std::size_t bytes, const char* what) {
-  auto buffer = resources_.pool.acquire(bytes);
+Buffer Stage::acquire(BufferPool& pool, std::size_t bytes, const char* what) {
+  auto buffer = pool.acquire(bytes);
   if (buffer) return *std::move(buffer);
   fail(std::string("memory for ") + what, buffer.error());
   return {};

@@ -44,6 +44,7 @@ struct StageResources {
   ComputeQueue& compute;
   model::Engine& engine;  ///< Of the layers; used on `compute` alone.
   BufferPool& pool;
+  BufferPool& payloads;  ///< Of what crosses to other stages; may be `pool`.
   const BatchSource& batches;
   caf::actor replica;
   caf::actor agent;
@@ -55,8 +56,9 @@ class Stage final : public ExecutorActor {
   Stage(caf::actor_system& system, Executor& executor, Logger log, StageSpec spec,
         std::vector<std::unique_ptr<model::Layer>> layers, StageResources resources);
 
-  /// Buffers that it and what it sends hold at once at most (stage_memory.cpp).
+  /// Buffers that it holds at once at most, and such that cross (stage_memory.cpp).
   BufferDemand demand(const Routes& routes) const;
+  BufferDemand payload_demand(const Routes& routes) const;
 
  protected:
   caf::behavior make_behavior() override;
@@ -112,7 +114,7 @@ class Stage final : public ExecutorActor {
   transport::TensorShape activation_shape() const;
   std::size_t activation_bytes() const;
   /// A pooled buffer; on failure reports it and returns an empty handle.
-  Buffer acquire(std::size_t bytes, const char* what);
+  Buffer acquire(BufferPool& pool, std::size_t bytes, const char* what);
   void fail(std::string operation, Error error);
 
   const StageSpec spec_;

@@ -52,7 +52,11 @@ TEST_P(OnGpu, EveryLayoutGivesTheSameBits) {
   };
   for (const auto& plan : plans) {
     LocalJob job(job_, plan, kSteps, *file_, *engine_, 3);
+    const auto reserved = job.pool().stats().allocation_count;
+    const auto payloads = job.payloads()->stats().allocation_count;
     job.run();
+    EXPECT_EQ(job.pool().stats().allocation_count, reserved);
+    EXPECT_EQ(job.payloads()->stats().allocation_count, payloads);
     ASSERT_TRUE(job.failures().empty()) << job.failures()[0].error.message();
     ASSERT_EQ(job.steps().size(), kSteps);
     for (std::size_t i = 0; i < kSteps; ++i) {

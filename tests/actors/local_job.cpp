@@ -95,6 +95,8 @@ LocalJob::LocalJob(const holmes::testing::SerialJob& job, const LocalPlan& plan,
       plan_(std::make_shared<const partition::Plan>(
           make_plan(plan, {job.batch, job.micro_batch, job.reduction_leaves}))),
       table_(std::make_shared<const std::vector<LayerTable>>(model_table(job.model))) {
+  if (auto memory = engine.payload_memory())
+    payloads_.emplace(std::size_t{1} << 30, std::move(memory));
   agent_ = std::make_unique<Agent>(*this, executor_.strand());
   agent_->start();
   build(job, steps, engine);
@@ -138,8 +140,8 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
       member->stage = std::make_unique<Stage>(
           runtime_.system(), *member->stage_strand, Logger(), stage,
           model::make_layers(job.model, range, stage.shape, engine),
-          StageResources{compute_, engine, pool_, *batches_, member->replica->handle(),
-                         agent_->handle(),
+          StageResources{compute_, engine, pool_, payloads_ ? *payloads_ : pool_, *batches_,
+                         member->replica->handle(), agent_->handle(),
                          [this](StageIndex at, Step step, const ProgramPass& pass) {
                            passes_.push_back({at, step, pass});
                          }});
@@ -151,11 +153,14 @@ void LocalJob::build(const holmes::testing::SerialJob& job, std::uint64_t steps,
       generation, plan_, std::make_shared<const partition::Cluster>(), HostId(0), std::move(local),
       std::vector<caf::actor>{});
   BufferDemand demand;
+  BufferDemand payload_demand;
   for (auto& member : members_) {
     demand.add(member->replica->demand(*routes));
     demand.add(member->stage->demand(*routes));
+    (payloads_ ? payload_demand : demand).add(member->stage->payload_demand(*routes));
   }
   pool_.reserve(demand).value();
+  if (payloads_) payloads_->reserve(payload_demand).value();
   for (auto& member : members_) member->replica->prepare();
   executor_.drain();
   for (auto& member : members_) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "actor_runtime.hpp"
@@ -105,6 +106,7 @@ class LocalJob {
   const std::vector<MemberFailed>& failures() const { return failures_; }
   MemoryStore& store() { return store_; }
   const BufferPool& pool() const { return pool_; }
+  const std::optional<BufferPool>& payloads() const { return payloads_; }
   /// Parameters after `step` updates, all layers in order (from the checkpoint taken there).
   std::vector<float> weights(Step step) const;
 
@@ -119,6 +121,7 @@ class LocalJob {
   DrainedExecutor executor_;
   InlineQueue compute_;
   BufferPool pool_;
+  std::optional<BufferPool> payloads_;  // where the engine wants them apart
   MemoryStore store_;
   std::unique_ptr<Batches> batches_;
   std::shared_ptr<const partition::Plan> plan_;

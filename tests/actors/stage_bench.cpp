@@ -145,10 +145,16 @@ void StageBench::build_stage(std::uint32_t stage, ComputeQueue& queue) {
   for (auto& layer : layers(stage))
     spies.push_back(
         std::make_unique<SpyLayer>(std::move(layer), calls_, StageIndex(stage), spies.size()));
-  stages_[stage] = std::make_unique<Stage>(
-      runtime_.system(), executor_.strand(), Logger(), spec, std::move(spies),
-      StageResources{
-          queue, *engine_, pool_, *batches_, replicas_[stage]->handle(), agent_->handle(), {}});
+  stages_[stage] = std::make_unique<Stage>(runtime_.system(), executor_.strand(), Logger(), spec,
+                                           std::move(spies),
+                                           StageResources{queue,
+                                                          *engine_,
+                                                          pool_,
+                                                          pool_,
+                                                          *batches_,
+                                                          replicas_[stage]->handle(),
+                                                          agent_->handle(),
+                                                          {}});
   stages_[stage]->start();
 }
 

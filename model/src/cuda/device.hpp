@@ -46,7 +46,8 @@ struct Product {
 
 enum class MemoryKind : std::uint32_t {
   kDevice,  ///< The device's alone.
-  kShared,  ///< The host may read and write it too, while the device does nothing.
+  kShared,  ///< The host may read and write it too, while the device does nothing with it.
+  kPinned,  ///< The host's, which the device copies from and to.
 };
 
 struct DeviceFacts {
@@ -58,8 +59,7 @@ struct DeviceFacts {
   std::uint32_t processors = 0;
   double peak_tflops = 0;  ///< fp32 multiply-and-adds, two operations each, at the highest clock.
   double memory_gb_s = 0;
-  /// Shared memory lies on the device, and its pages move when the host touches them. Without,
-  /// shared memory is the host's, and the engine copies.
+  /// There is shared memory: it lies on the device, and its pages move when the host touches them.
   bool shares_memory = false;
 };
 

@@ -37,6 +37,7 @@ class DeviceEngine final : public Engine {
     return std::string("cuda ") + session_.facts().architecture;
   }
   std::shared_ptr<BufferMemory> memory() override { return session_.shared(); }
+  std::shared_ptr<BufferMemory> payload_memory() override { return session_.pinned(); }
 
   void clear(std::span<float> values) override;
   void add(std::span<float> destination, std::span<const float> source) override;

@@ -4,7 +4,9 @@ namespace holmes::model::cuda {
 
 Session::Session(std::unique_ptr<Device> device) : device_(std::move(device)), pool_(device_) {
   device_->facts(facts_);
-  shared_ = std::make_shared<SharedMemory>(device_, facts_.shares_memory);
+  shared_ = std::make_shared<SharedMemory>(
+      device_, facts_.shares_memory ? MemoryKind::kShared : MemoryKind::kPinned);
+  pinned_ = std::make_shared<SharedMemory>(device_, MemoryKind::kPinned);
 }
 
 void Session::multiply(const Product& product) {

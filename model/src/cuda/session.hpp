@@ -22,6 +22,7 @@ class Session {
   const Status& status() const { return status_; }
   MemoryPool& pool() { return pool_; }
   const std::shared_ptr<SharedMemory>& shared() const { return shared_; }
+  const std::shared_ptr<SharedMemory>& pinned() const { return pinned_; }
 
   template <class Kernel>
   void launch(const Kernel& kernel) {
@@ -44,6 +45,7 @@ class Session {
   DeviceFacts facts_;
   MemoryPool pool_;
   std::shared_ptr<SharedMemory> shared_;
+  std::shared_ptr<SharedMemory> pinned_;
   std::string operation_;  // that runs
   Status status_;
 };

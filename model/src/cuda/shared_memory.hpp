@@ -1,8 +1,8 @@
 #pragma once
 
-// Buffers that host and device use: parameters, gradients, moments, stashes and activations of a
-// device come from here, so that stages and replicas hold them as they hold any buffer. Where the
-// device shares memory, it works on them in place.
+// Buffers that host and device use, of either kind: stages and replicas hold them as they hold any
+// buffer. Parameters, gradients, moments, stashes and activations lie in shared memory, where the
+// device works in place, if it can share; what other hosts send or get lies in pinned memory.
 //
 // From any thread. Buffers may outlive the engine.
 
@@ -17,8 +17,8 @@ namespace holmes::model::cuda {
 
 class SharedMemory final : public BufferMemory {
  public:
-  SharedMemory(std::shared_ptr<Device> device, bool in_place)
-      : device_(std::move(device)), in_place_(in_place) {}
+  SharedMemory(std::shared_ptr<Device> device, MemoryKind kind)
+      : device_(std::move(device)), kind_(kind) {}
 
   Result<void*> allocate(std::size_t bytes) override;
   void release(void* memory) override;
@@ -27,7 +27,7 @@ class SharedMemory final : public BufferMemory {
 
  private:
   const std::shared_ptr<Device> device_;
-  const bool in_place_;
+  const MemoryKind kind_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, std::size_t> blocks_;  // guarded by mutex_: size by beginning
 };

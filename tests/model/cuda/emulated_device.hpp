@@ -42,7 +42,8 @@ class EmulatedDevice final : public Device {
     out.shares_memory = emulation_.shares_memory;
   }
   void* allocate(MemoryKind kind, std::size_t bytes, Outcome& outcome) override {
-    const bool on_device = kind == MemoryKind::kDevice || emulation_.shares_memory;
+    HOLMES_ASSERT(kind != MemoryKind::kShared || emulation_.shares_memory, "none is shared");
+    const bool on_device = kind != MemoryKind::kPinned;
     if (on_device && bytes > emulation_.bytes_total - emulation_.bytes_used) {
       outcome.code = Outcome::Code::kOutOfMemory;
       return nullptr;

@@ -117,6 +117,9 @@ class Engine {
   /// Where buffers for its layers should lie; null: anywhere. Spans that lie elsewhere are right as
   /// well, but slow.
   virtual std::shared_ptr<BufferMemory> memory() { return nullptr; }
+  /// Where what comes from other hosts, or goes there, should lie: the host's memory, in a kind
+  /// from which a device copies fast; null: where memory() is.
+  virtual std::shared_ptr<BufferMemory> payload_memory() { return nullptr; }
 
   // Element-wise work on gradients and optimizer state, where they lie. Here, on the CPU.
   virtual void clear(std::span<float> values);

@@ -111,7 +111,8 @@ HOLMES_ON_TEAM inline void add_weighted_rows(int down, int across, std::size_t w
       factor[i] = factors[(down + kSide * i) * Tile::kScoreStride + k];
     HOLMES_UNROLLED
     for (int j = 0; j < Tile::kWide; ++j) {
-      const std::size_t c = static_cast<std::size_t>(across + kSide * j);
+      const int column = across + kSide * j;
+      const auto c = static_cast<std::size_t>(column);
       if (c >= width) continue;
       const float value = walked[static_cast<std::size_t>(k) * (width + 1) + c];
       HOLMES_UNROLLED
@@ -131,7 +132,8 @@ HOLMES_ON_TEAM inline void store_part(int down, int across, std::size_t width, s
     if (row >= rows) continue;
     HOLMES_UNROLLED
     for (int j = 0; j < Tile::kWide; ++j) {
-      const std::size_t c = static_cast<std::size_t>(across + kSide * j);
+      const int column = across + kSide * j;
+      const auto c = static_cast<std::size_t>(column);
       if (c < width) to[row * stride + c] = part.of[i][j];
     }
   }

@@ -85,7 +85,7 @@ void* CudaDevice::allocate(MemoryKind kind, std::size_t bytes, Outcome& outcome)
   void* memory = nullptr;
   if (kind == MemoryKind::kDevice)
     return settle(cudaMalloc(&memory, bytes), "cudaMalloc", outcome) ? memory : nullptr;
-  if (!facts_.shares_memory)
+  if (kind == MemoryKind::kPinned)
     return settle(cudaMallocHost(&memory, bytes), "cudaMallocHost", outcome) ? memory : nullptr;
   if (!settle(cudaMallocManaged(&memory, bytes), "cudaMallocManaged", outcome)) return nullptr;
   cudaMemLocation here = {};
@@ -104,7 +104,7 @@ void* CudaDevice::allocate(MemoryKind kind, std::size_t bytes, Outcome& outcome)
 void CudaDevice::release(MemoryKind kind, void* memory) {
   Outcome ignored;  // nothing can be done about it, and the next call says it again
   if (!use(ignored)) return;
-  if (kind == MemoryKind::kShared && !facts_.shares_memory)
+  if (kind == MemoryKind::kPinned)
     cudaFreeHost(memory);
   else
     cudaFree(memory);
