@@ -76,7 +76,7 @@ Result<std::unique_ptr<model::Tokenizer>> open_tokenizer(const JobConfig& job) {
 std::string arithmetic_of(const JobConfig& job) {
   for (const auto& host : job.cluster.hosts)
     for (const auto& device : host.devices)
-      if (device.kind == kCudaDevice) return std::string(kCudaDevice);
+      if (device.kind == kCudaDevice) return job.train.tf32 ? "cuda with tf32" : "cuda";
   return model::instruction_set();
 }
 

@@ -178,7 +178,7 @@ Status HostAgent::open_devices() {
     return static_cast<std::size_t>(gib * static_cast<double>(kGiB));
   };
   for (const auto& item : host.devices) {
-    auto engine = environment_.make_engine(item, item.is_gpu() ? gpus++ : 0);
+    auto engine = environment_.make_engine(job_, item, item.is_gpu() ? gpus++ : 0);
     if (!engine) return engine.error().in("host " + host.name);
     HOLMES_TRY((*engine)->supports(job_.model));
     std::shared_ptr<BufferPool> pool;

@@ -37,7 +37,8 @@ class HostEnvironment {
   virtual std::unique_ptr<ComputeQueue> open_device(const partition::Device& device) = 0;
   virtual std::unique_ptr<ComputeQueue> open_disk() = 0;
   /// `gpu`: its number among the host's GPUs. An error says what is missing.
-  virtual Result<std::unique_ptr<model::Engine>> make_engine(const partition::Device& device,
+  virtual Result<std::unique_ptr<model::Engine>> make_engine(const JobConfig& job,
+                                                             const partition::Device& device,
                                                              std::uint32_t gpu) = 0;
   virtual Result<std::unique_ptr<BatchSource>> open_batches(const JobConfig& job) = 0;
   virtual Result<std::unique_ptr<StateStore>> open_store(const JobConfig& job) = 0;

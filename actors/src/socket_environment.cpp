@@ -50,9 +50,11 @@ class SocketEnvironment final : public HostEnvironment {
   std::unique_ptr<ComputeQueue> open_disk() override {
     return std::make_unique<ThreadComputeQueue>(clock_, false);
   }
-  Result<std::unique_ptr<model::Engine>> make_engine(const partition::Device& device,
+  Result<std::unique_ptr<model::Engine>> make_engine(const JobConfig& job,
+                                                     const partition::Device& device,
                                                      std::uint32_t gpu) override {
-    if (device.kind == kCudaDevice) return model::make_cuda_engine({.device = gpu});
+    if (device.kind == kCudaDevice)
+      return model::make_cuda_engine({.device = gpu, .tf32 = job.train.tf32});
     return model::make_cpu_engine();
   }
 

@@ -310,6 +310,12 @@ constexpr Key kKeys[] = {
      {0, kMillion},
      "",
      "Gradients are scaled down to this norm; 0: off."},
+    {"train",
+     "tf32",
+     [](Draft& d) -> Target { return &d.job.train.tf32; },
+     {},
+     "",
+     "GPUs: products of matrices with 10 bits of mantissa, faster, and not the results of fp32."},
 
     {"parallel",
      "strategy",

@@ -118,7 +118,7 @@ class SimWorld::Host final : public HostEnvironment {
   std::unique_ptr<ComputeQueue> open_disk() override {
     return std::make_unique<Queue>(strand_, seed(), slowness_);
   }
-  Result<std::unique_ptr<model::Engine>> make_engine(const partition::Device&,
+  Result<std::unique_ptr<model::Engine>> make_engine(const JobConfig&, const partition::Device&,
                                                      std::uint32_t) override {
     return model::make_reference_engine();
   }

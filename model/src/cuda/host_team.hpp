@@ -4,7 +4,7 @@
 // another, in one of several orders. Results that depend on the order betray a missing barrier.
 // Shared memory begins as NaN, which betrays reads of what nobody wrote.
 
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -39,7 +39,7 @@ class HostTeam {
     x_ = x;
     y_ = y;
     z_ = z;
-    std::memset(shared_.data(), 0xff, shared_.size());  // NaN, as float and as double
+    std::fill(shared_.begin(), shared_.end(), std::byte{0xff});  // NaN, as float and as double
   }
 
   std::size_t x() const { return x_; }

@@ -2,6 +2,8 @@
 // tiles, and do not depend on the order of threads within a phase. Method: the kernels' own source,
 // run as loops over teams and threads, in three orders that must give the same bits; a barrier too
 // few shows as a difference. What is not initialised is NaN.
+#include <cstring>
+
 #include <gtest/gtest.h>
 
 #include "cuda/host_team.hpp"

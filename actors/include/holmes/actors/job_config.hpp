@@ -60,6 +60,7 @@ struct JobConfig {
     model::AdamW optimizer;
     model::LearningRate learning_rate;
     float clip_norm = 1.0F;
+    bool tf32 = false;  ///< Of GPUs' products of matrices.
   } train;
   partition::PlanOptions parallel;
   partition::CostOptions cost;  ///< Of predictions; it changes nothing that runs.
