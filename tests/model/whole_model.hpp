@@ -55,7 +55,8 @@ struct OwnedLayer {
 class WholeModel {
  public:
   WholeModel(const GptConfig& config, const MicroBatchShape& shape, Engine& engine)
-      : activations_count_(std::size_t{shape.samples} * shape.tokens * config.channels) {
+      : tokens_(std::size_t{shape.samples} * shape.tokens),
+        activations_count_(tokens_ * config.channels) {
     if (auto memory = engine.memory()) pool_.emplace(~std::size_t{0}, std::move(memory));
     BufferPool* pool = pool_ ? &*pool_ : nullptr;
     for (auto& layer : make_layers(config, whole_model(config), shape, engine))
@@ -65,6 +66,7 @@ class WholeModel {
     for (int i = 0; i < 2; ++i) activation_gradients_.emplace_back(activations_count_, pool);
   }
 
+  std::size_t token_count() const { return tokens_; }
   std::vector<OwnedLayer>& layers() { return layers_; }
   OwnedLayer& embedding() { return layers_.front(); }
   OwnedLayer& head() { return layers_.back(); }
@@ -189,6 +191,7 @@ class WholeModel {
     return i == 0 ? std::span<const float>() : activations_[i - 1].span();
   }
 
+  std::size_t tokens_;
   std::size_t activations_count_;
   std::optional<BufferPool> pool_;
   std::vector<OwnedLayer> layers_;

@@ -30,7 +30,7 @@ const GptConfig kConfig = {2, 2, 32, 64, 64, 64};
 const MicroBatchShape kShape = {2, 64};
 
 float pass(WholeModel& model) {
-  const std::vector<std::int32_t> tokens(128, 3);
+  const std::vector<std::int32_t> tokens(model.token_count(), 3);
   const float loss = model.forward(tokens, tokens);
   model.backward(tokens, tokens, 1);
   return loss;
@@ -104,7 +104,7 @@ TEST(EmulatedEngine, StopsAtItsFirstFailure) {
     emulation.calls_until_failure = total == 0 ? 0 : call;
     {
       const auto engine = emulated(emulation);
-      WholeModel model(kConfig, kShape, *engine);
+      WholeModel model({1, 2, 16, 16, 32, 32}, {1, 16}, *engine);
       model.initialise_all(1);
       pass(model);
       if (total == 0) {
