@@ -89,8 +89,8 @@ struct Case {
   const char* file;
 };
 
-inline void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.name;
+inline std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.name;
 }
 
 class Golden : public testing::TestWithParam<Case> {

@@ -16,8 +16,8 @@ struct DeviceCase {
   MicroBatchShape shape;
 };
 
-inline void PrintTo(const DeviceCase& c, std::ostream* out) {
-  *out << c.name;
+inline std::ostream& operator<<(std::ostream& out, const DeviceCase& c) {
+  return out << c.name;
 }
 
 /// An engine, or why there is none: then the test is skipped.
