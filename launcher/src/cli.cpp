@@ -110,14 +110,15 @@ CLI::App* add_launch(CLI::App& app, Parsed& parsed) {
   add_train_options(*launch, command.train);
   auto* hosts = launch->add_option("--hosts", command.hosts,
                                    "Hostfile (NAME slots=N on each line) or list (a0,a1,b0:2); "
-                                   "without it all hosts of the cluster file");
+                                   "without it all hosts of the cluster file, or the nodes of the "
+                                   "Slurm job");
   launch->add_option("--include", command.include, "Of these hosts only those")->needs(hosts);
   launch->add_option("--exclude", command.exclude, "Of these hosts not those")->needs(hosts);
   launch
       ->add_option("--via", parsed.launch_via,
-                   "How agents start: ssh; local: as processes of this machine; static: others "
-                   "start holmes agent on each host")
-      ->check(CLI::IsMember({"ssh", "local", "static"}))
+                   "How agents start: ssh; slurm: srun, on the nodes of this Slurm job; local: as "
+                   "processes of this machine; static: others start holmes agent on each host")
+      ->check(CLI::IsMember({"ssh", "slurm", "local", "static"}))
       ->capture_default_str();
   launch->add_option("--ssh", command.ssh, "The command for ssh, with its options")
       ->capture_default_str();
@@ -127,8 +128,9 @@ CLI::App* add_launch(CLI::App& app, Parsed& parsed) {
       ->add_option("--env", command.environment,
                    "Environment of the agents: NAME=VALUE, or NAME as it is here; may be repeated")
       ->allow_extra_args(false);
-  launch->add_option("--rdzv-endpoint", command.rendezvous,
-                     "ADDRESS:PORT of this machine where agents join; with ssh it is found");
+  launch->add_option(
+      "--rdzv-endpoint", command.rendezvous,
+      "ADDRESS:PORT of this machine where agents join; with ssh and slurm it is found");
   launch->add_option("--rdzv-id", command.job_id, "Name that agents must know; static needs one");
   add_number(*launch, "--wait", command.wait_s, "Seconds that hosts have to join", 1U, 86400U)
       ->capture_default_str();
@@ -486,6 +488,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   if (launch->parsed()) {
     if (parsed.launch.train.job.empty()) return usage("which job file?", "launch");
     if (parsed.launch_via == "local") parsed.launch.via = LaunchVia::kLocal;
+    if (parsed.launch_via == "slurm") parsed.launch.via = LaunchVia::kSlurm;
     if (parsed.launch_via == "static") parsed.launch.via = LaunchVia::kStatic;
     return {parsed.launch, parsed.log};
   }

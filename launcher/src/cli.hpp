@@ -30,6 +30,7 @@ struct TrainCommand {
 enum class LaunchVia : std::uint8_t {
   kSsh,
   kLocal,   ///< Processes of this machine, with emulated NICs.
+  kSlurm,   ///< srun, in an allocation.
   kStatic,  ///< Others start the agents.
 };
 struct LaunchCommand {

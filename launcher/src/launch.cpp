@@ -1,24 +1,14 @@
 #include "launch.hpp"
 
-#include <array>
-#include <cstdlib>
-#include <map>
-
-#include <unistd.h>
-#include <climits>
-
-#include "credentials.hpp"
+#include "agent_start.hpp"
 #include "failure.hpp"
-#include "holmes/base/address.hpp"
+#include "holmes/model/checkpoint.hpp"
+#include "hostfile.hpp"
 
 namespace holmes::launcher {
 namespace {
 
 using actors::JobConfig;
-
-Error invalid(std::string what) {
-  return Error(ErrorCode::kInvalidArgument, std::move(what));
-}
 
 /// The job's own settings come after, and win.
 std::vector<std::string> overrides_of(const LaunchCommand& command) {
@@ -29,139 +19,26 @@ std::vector<std::string> overrides_of(const LaunchCommand& command) {
   return overrides;
 }
 
-Result<JobConfig> load(const LaunchCommand& command, const TrainServices& services) {
+/// Without --hosts a Slurm job trains on its nodes, and everything else on the whole cluster file.
+Result<JobConfig> load(const LaunchCommand& command, const SlurmAllocation& slurm,
+                       const TrainServices& services) {
   actors::ConfigSource source{command.train.job, overrides_of(command), command.train.nccl};
   if (!command.hosts.empty()) {
     HOLMES_TRY_ASSIGN(auto all, read_hosts(command.hosts));
     HOLMES_TRY_ASSIGN(source.hosts, select_hosts(std::move(all), command.include, command.exclude));
+  } else {
+    for (const auto& node : slurm.nodes) source.hosts.push_back({node.name});
   }
   return services.load_job(source);
 }
 
-/// Where agents join, if the user says it.
-Status use_rendezvous(const std::string& endpoint, JobConfig& job) {
-  if (endpoint.empty()) return {};
-  const auto found = look_up_endpoint(endpoint);
-  if (!found) return found.error().in("--rdzv-endpoint");
-  const auto colon = found->rfind(':');
-  job.transport.listen = found->substr(0, colon);
-  if (job.transport.listen == "0.0.0.0" || job.transport.listen == "[::]")
-    return invalid("--rdzv-endpoint: agents cannot dial " + job.transport.listen +
-                   "; name an address of this machine that they reach");
-  const std::string port = found->substr(colon + 1);
-  char* end = nullptr;
-  const unsigned long number = std::strtoul(port.c_str(), &end, 10);
-  if (*end != '\0' || number == 0 || number > 65535)
-    return invalid("--rdzv-endpoint: '" + port + "' is no port, 1 .. 65535");
-  job.transport.port = static_cast<std::uint32_t>(number);
-  return {};
-}
-
-Result<std::string> this_executable() {
-  std::array<char, PATH_MAX> path{};
-  const auto bytes = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
-  if (bytes < 0) return system_error("cannot tell where holmes is", errno);
-  return std::string(path.data(), static_cast<std::size_t>(bytes));
-}
-
-/// NAME alone means: as it is here.
-Result<std::vector<std::string>> environment_of(const std::vector<std::string>& variables) {
-  std::vector<std::string> result;
-  for (const auto& variable : variables) {
-    const auto equals = variable.find('=');
-    if (variable.empty() || equals == 0) return invalid("--env: '" + variable + "' has no name");
-    const char* const value = equals == std::string::npos ? std::getenv(variable.c_str()) : "";
-    if (value == nullptr)
-      return invalid("--env: " + variable + " is not set here; write NAME=VALUE");
-    result.push_back(equals == std::string::npos ? variable + "=" + value : variable);
-  }
-  return result;
-}
-
-/// What ssh is given for each host; empty for those that are this machine.
-using Targets = std::map<HostId, std::string>;
-
-/// The coordinator listens where the first other machine can reach it, unless the job says where.
-Result<Targets> find_hosts(const SshOptions& ssh, bool endpoint_given, JobConfig& job) {
-  auto& listen = job.transport.listen;
-  const bool given = endpoint_given || !is_loopback(listen);
-  Targets targets;
-  for (std::uint32_t host = 0; host < job.cluster.hosts.size(); ++host) {
-    const auto& about = job.cluster.hosts[host];
-    const std::string target = about.address.empty() ? about.name : about.address;
-    const auto reached = reach(ssh, target);
-    if (!reached && !given)
-      return reached.error().in("host " + about.name +
-                                ": cannot tell which address of this machine it can dial (set it "
-                                "with --rdzv-endpoint ADDRESS:PORT, or the host's address in the "
-                                "cluster file)");
-    targets[HostId(host)] = reached ? reached->target : target;
-    if (reached && !reached->target.empty() && !given && is_loopback(listen)) listen = reached->own;
-  }
-  return targets;
-}
-
-Result<AgentStart> start_by_ssh(const LaunchCommand& command, JobConfig& job) {
-  SshOptions options;
-  options.command = command.ssh;
-  HOLMES_TRY_ASSIGN(options.executable, command.executable.empty()
-                                            ? this_executable()
-                                            : Result<std::string>(command.executable));
-  HOLMES_TRY_ASSIGN(options.environment, environment_of(command.environment));
-  HOLMES_TRY_ASSIGN(auto targets, find_hosts(options, !command.rendezvous.empty(), job));
-  AgentStart start;
-  start.executable = "/bin/sh";
-  start.words = [options, targets](HostId host, const std::vector<std::string>& words) {
-    return start_words(options, targets.at(host), words);
-  };
-  return start;
-}
-
-std::string names_of(const partition::Cluster& cluster) {
-  std::string names;
-  for (const auto& host : cluster.hosts) names += (names.empty() ? "" : ", ") + host.name;
-  return names;
-}
-
-Result<AgentStart> start_by_others(const LaunchCommand& command, const JobConfig& job,
-                                   Console& console) {
-  if (command.job_id.empty())
-    return invalid("--via static: give the job a name that its agents know too: --rdzv-id NAME");
-  if (job.transport.port == 0)
-    return invalid("--via static: say where agents find the job: --rdzv-endpoint ADDRESS:PORT");
-  AgentStart start;
-  start.by_others = true;
-  console.log("holmes: waiting " + std::to_string(command.wait_s) + " s for " +
-              names_of(job.cluster) + "; on each host: holmes agent --host NAME --rdzv-id " +
-              command.job_id + " --rdzv-endpoint " +
-              with_port(job.transport.listen, job.transport.port) +
-              (uses_tls(job) ? " --credentials FOLDER" : ""));
-  return start;
-}
-
-Result<AgentStart> agent_start(const LaunchCommand& command, JobConfig& job, Console& console) {
-  HOLMES_TRY(use_rendezvous(command.rendezvous, job));
-  AgentStart start;
-  switch (command.via) {
-    case LaunchVia::kSsh: {
-      HOLMES_TRY_ASSIGN(start, start_by_ssh(command, job));
-      break;
-    }
-    case LaunchVia::kStatic: {
-      HOLMES_TRY_ASSIGN(start, start_by_others(command, job, console));
-      break;
-    }
-    case LaunchVia::kLocal:
-      break;
-  }
-  start.job_name = command.job_id;
-  if (!command.credentials.empty()) {
-    if (!start.by_others)
-      return invalid("--credentials: only for --via static; else every job makes its own");
-    HOLMES_TRY_ASSIGN(start.credentials, read_credentials(command.credentials));
-  }
-  start.join_deadline = std::chrono::seconds(command.wait_s);
-  return start;
+/// A Slurm job that was put back into the queue goes on where it was, without being told.
+void resume_if_started_again(const SlurmAllocation& slurm, const JobConfig& job,
+                             TrainCommand& train, Console& console) {
+  if (!slurm.again || train.resume || train.overwrite) return;
+  if (!model::find_latest(job.run.folder / "checkpoints")) return;
+  train.resume = true;
+  console.log("holmes: Slurm started this job again: going on from its newest checkpoint");
 }
 
 }  // namespace
@@ -171,11 +48,16 @@ int launch(const LaunchCommand& command, const TrainServices& services) {
   const auto fail = [&](const Error& error) {
     return report_failure(error, services.console, command.train.json);
   };
-  auto job = load(command, services);
+  const auto slurm =
+      command.via == LaunchVia::kSlurm ? slurm_allocation() : Result(SlurmAllocation{});
+  if (!slurm) return fail(slurm.error());
+  auto job = load(command, *slurm, services);
   if (!job) return fail(job.error());
-  const auto start = agent_start(command, *job, services.console);
+  const auto start = agent_start(command, *slurm, *job, services.console);
   if (!start) return fail(start.error());
-  return train(command.train, *job, *start, begun, services);
+  TrainCommand how = command.train;
+  resume_if_started_again(*slurm, *job, how, services.console);
+  return train(how, *job, *start, begun, services);
 }
 
 }  // namespace holmes::launcher

@@ -2,8 +2,6 @@
 
 // `holmes launch`: `holmes train` with the hosts' agents on other machines.
 
-#include "hostfile.hpp"
-#include "ssh.hpp"
 #include "train.hpp"
 
 namespace holmes::launcher {

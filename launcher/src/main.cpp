@@ -21,10 +21,10 @@
 #include "launch.hpp"
 #include "limits.hpp"
 #include "log_sink.hpp"
+#include "place.hpp"
 #include "printable.hpp"
 #include "signals.hpp"
 #include "simulate.hpp"
-#include "ssh.hpp"
 #include "train.hpp"
 
 namespace holmes::launcher {

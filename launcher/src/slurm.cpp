@@ -93,6 +93,7 @@ std::vector<std::string> srun_words(const SlurmStep& step, const SlurmNode& node
                                       "unset SLURM_NTASKS_PER_NODE SLURM_TRES_PER_TASK "
                                       "SLURM_DISTRIBUTION; exec srun \"$@\"",
                                       "srun",
+                                      "--export=ALL",
                                       "--nodes=1",
                                       "--ntasks=1",
                                       "--overlap",

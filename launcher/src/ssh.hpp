@@ -3,8 +3,7 @@
 // Agents on other hosts by the user's own ssh: what is run there, and who is at the other end. The
 // user's ssh configuration decides about users, keys, ports and aliases.
 //
-// Threads: plain functions, on the caller's thread; reach() and look_up_endpoint() may block for
-// seconds.
+// Threads: plain functions, on the caller's thread; reach() may block for seconds.
 
 #include <string>
 #include <vector>
@@ -22,9 +21,6 @@ struct SshOptions {
   std::vector<std::string> environment = {};  ///< "NAME=VALUE", for the agents.
 };
 
-/// `word` for a POSIX shell.
-std::string shell_quoted(const std::string& word);
-
 /// From argv[0] on, for /bin/sh: runs `words` as the agent of `target`. Without a target: here.
 std::vector<std::string> start_words(const SshOptions& options, const std::string& target,
                                      const std::vector<std::string>& words);
@@ -39,8 +35,5 @@ struct Reached {
 /// Asks ssh which machine it means by `target` and the system how to get there. kUnavailable: the
 /// name cannot be looked up.
 Result<Reached> reach(const SshOptions& options, const std::string& target);
-
-/// "NAME:PORT" or "ADDRESS:PORT" with the address as digits. kInvalidArgument, kUnavailable.
-Result<std::string> look_up_endpoint(const std::string& endpoint);
 
 }  // namespace holmes::launcher

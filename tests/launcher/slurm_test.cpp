@@ -29,9 +29,9 @@ TEST(Slurm, AnAgentIsOneTaskWithAllCpusOfItsNode) {
   const auto words =
       srun_words({"/opt/holmes", {"A=b c"}}, {"n3", 16}, {"holmes", "agent", "--host", "a 1"});
   const std::vector<std::string> after(words.begin() + 3, words.end());
-  EXPECT_THAT(after, ElementsAre("srun", "--nodes=1", "--ntasks=1", "--overlap", "--nodelist=n3",
-                                 "--cpus-per-task=16", "--", "env", "A=b c", "/opt/holmes", "agent",
-                                 "--host", "a 1"));
+  EXPECT_THAT(after, ElementsAre("srun", "--export=ALL", "--nodes=1", "--ntasks=1", "--overlap",
+                                 "--nodelist=n3", "--cpus-per-task=16", "--", "env", "A=b c",
+                                 "/opt/holmes", "agent", "--host", "a 1"));
 }
 
 }  // namespace

@@ -8,6 +8,9 @@
 
 #include <gmock/gmock.h>
 
+#include "place.hpp"
+#include "shell.hpp"
+
 namespace holmes::launcher {
 namespace {
 
