@@ -199,10 +199,11 @@ Status check_devices(const partition::Cluster& cluster) {
   for (const auto& host : cluster.hosts)
     for (const auto& device : host.devices)
       if (device.kind != "cpu" && device.kind != kCudaDevice && !device.is_paced())
-        return Error(ErrorCode::kInvalidArgument,
-                     "host " + host.name + " has a device of kind \"" + device.kind +
-                         "\", which can be planned with, but not trained on; \"cpu\", \"cuda\" and "
-                         "\"paced\" can");
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "host " + host.name + " has a device of kind \"" + device.kind +
+                "\", which can be planned with, but not trained on; only \"cpu\", \"cuda\" and "
+                "\"paced\" can");
   return {};
 }
 

@@ -126,8 +126,19 @@ class BadInput(unittest.TestCase):
         self.assertEqual(planned.returncode, 0, planned.stderr)
         before = content(self.good.run_folder)
         self.assert_refused(self.good.run("--overwrite", *sets),
-                            'host h has a device of kind "gpu"', 'only "cpu" can')
+                            'host h has a device of kind "gpu"', 'only "cpu" and "cuda" can')
         self.assertEqual(content(self.good.run_folder), before)
+
+    def test_a_gpu_that_is_not_there(self):
+        path = pathlib.Path(self.folder.name, "cuda.toml")
+        path.write_text('[[host]]\nname = "h"\n[[host.device]]\nkind = "cuda"\n')
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}  # where there is one, hides it
+        result = run(self.good.command("--set", f"cluster.file={path}", "--set",
+                                       "parallel.pipeline=1", "--set", "parallel.data=1", "--set",
+                                       f"run.folder={self.folder.name}/no-gpu"), env=environment)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr,
+                         "host h: (no GPU can be used|the CUDA plugin cannot be loaded): ")
 
     def test_keys_and_values(self):
         for settings, says in (
