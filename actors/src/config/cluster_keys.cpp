@@ -39,7 +39,8 @@ constexpr ClusterKey kKeys[] = {
      "What holmes launch gives to ssh. train runs all hosts on this machine: it refuses others."},
 
     {"host.device", "kind", kName, "\"cpu\"",
-     "cpu and cuda can be trained on; so can paced, a CPU whose operators take the time that tflops "
+     "cpu and cuda can be trained on; so can paced, a CPU whose operators take the time that "
+     "tflops "
      "gives them, at least. Anything else is a GPU, to plan with."},
     {"host.device", "count", "an integer, 1 .. 65536", "1", "That many equal devices."},
     {"host.device", "threads", "an integer, 1 .. 4096", "1", "Of its computing, for CPUs."},
