@@ -126,7 +126,7 @@ class BadInput(unittest.TestCase):
         self.assertEqual(planned.returncode, 0, planned.stderr)
         before = content(self.good.run_folder)
         self.assert_refused(self.good.run("--overwrite", *sets),
-                            'host h has a device of kind "gpu"', 'only "cpu" and "cuda" can')
+                            'host h has a device of kind "gpu"', 'only "cpu", "cuda" and "paced" can')
         self.assertEqual(content(self.good.run_folder), before)
 
     def test_a_gpu_that_is_not_there(self):
