@@ -139,7 +139,7 @@ CLI::App* add_launch(CLI::App& app, Parsed& parsed) {
       "Plain connections: whoever reaches the ports may join the job and read what goes by");
   launch->add_option("--credentials", command.credentials,
                      "Folder with the coordinator's certificate, of holmes security issue; without "
-                     "it every job makes its own and sends each host's by ssh");
+                     "it every job makes its own and sends each host's by ssh or srun");
   add_log_options(*launch, parsed);
   return launch;
 }

@@ -2,8 +2,8 @@
 
 #include "agent_start.hpp"
 #include "failure.hpp"
-#include "holmes/model/checkpoint.hpp"
 #include "hostfile.hpp"
+#include "run_folder.hpp"
 
 namespace holmes::launcher {
 namespace {
@@ -36,7 +36,7 @@ Result<JobConfig> load(const LaunchCommand& command, const SlurmAllocation& slur
 void resume_if_started_again(const SlurmAllocation& slurm, const JobConfig& job,
                              TrainCommand& train, Console& console) {
   if (!slurm.again || train.resume || train.overwrite) return;
-  if (!model::find_latest(job.run.folder / "checkpoints")) return;
+  if (!has_checkpoints(job.run.folder)) return;
   train.resume = true;
   console.log("holmes: Slurm started this job again: going on from its newest checkpoint");
 }

@@ -36,11 +36,6 @@ Result<Descriptor> take_lock(const fs::path& path) {
   return lock;
 }
 
-/// What an interrupted save left is no checkpoint.
-bool has_checkpoints(const fs::path& path) {
-  return static_cast<bool>(model::find_latest(path / "checkpoints"));
-}
-
 /// Better before the first step than at the first line or checkpoint.
 Status check_kinds(const fs::path& path) {
   std::error_code error;
@@ -89,6 +84,10 @@ Status clear(const fs::path& path) {
 }
 
 }  // namespace
+
+bool has_checkpoints(const fs::path& path) {
+  return static_cast<bool>(model::find_latest(path / "checkpoints"));
+}
 
 Descriptor::~Descriptor() {
   if (value_ >= 0) ::close(value_);

@@ -34,6 +34,9 @@ class Descriptor {
   int value_ = -1;
 };
 
+/// Of a run folder, which need not exist. What an interrupted save left is no checkpoint.
+bool has_checkpoints(const std::filesystem::path& folder);
+
 enum class RunStart : std::uint8_t {
   kFresh,      ///< Refused where checkpoints lie already.
   kOverwrite,  ///< What an earlier run left is removed.

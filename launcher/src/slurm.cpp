@@ -88,6 +88,8 @@ Result<std::string> node_address(const std::string& node) {
 std::vector<std::string> srun_words(const SlurmStep& step, const SlurmNode& node,
                                     const std::vector<std::string>& words) {
   // What sbatch was told of tasks is about its own; this is one task on one node, beside others.
+  // Its
+  // --export=NONE would leave a step without PATH.
   std::vector<std::string> command = {"sh",
                                       "-c",
                                       "unset SLURM_NTASKS_PER_NODE SLURM_TRES_PER_TASK "

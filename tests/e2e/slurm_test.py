@@ -61,8 +61,11 @@ class ViaSlurm(unittest.TestCase):
         return self.output.read_text() if self.output.exists() else ""
 
     def wait_for_end(self, number):
+        """The state that it ended in; no agent is left then."""
         self.wait_for(lambda: self.slurm.state(number) not in
                       ("RUNNING", "PENDING", "COMPLETING", "CONFIGURING", ""), "no end")
+        self.wait_for(lambda: not any(self.site.agents(host) for host in self.site.hosts),
+                      "agents are left")
         return self.slurm.state(number)
 
     def reference(self, steps):

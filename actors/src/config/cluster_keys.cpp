@@ -40,8 +40,7 @@ constexpr ClusterKey kKeys[] = {
 
     {"host.device", "kind", kName, "\"cpu\"",
      "cpu and cuda can be trained on; so can paced, a CPU whose operators take the time that "
-     "tflops "
-     "gives them, at least. Anything else is a GPU, to plan with."},
+     "tflops gives them, at least. Anything else is a GPU, to plan with."},
     {"host.device", "count", "an integer, 1 .. 65536", "1", "That many equal devices."},
     {"host.device", "threads", "an integer, 1 .. 4096", "1", "Of its computing, for CPUs."},
     {"host.device", "tflops", "a number, 1e-06 .. 1000000", "0.1", "Measured speed."},

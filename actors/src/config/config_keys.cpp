@@ -521,10 +521,8 @@ constexpr Key kKeys[] = {
      {0, 0, kSecurities},
      "",
      "What keeps strangers out: tls, both ends of every connection prove who they are and all of "
-     "it "
-     "is encrypted; none, for networks that you trust (holmes launch --insecure); auto is tls "
-     "where "
-     "connections leave this machine, and none where they do not."},
+     "it is encrypted; none, for networks that you trust (holmes launch --insecure); auto is tls "
+     "where connections leave this machine, and none where they do not."},
     {"transport",
      "plain_on_trusted",
      [](Draft& d) -> Target { return &d.job.transport.plain_on_trusted; },
